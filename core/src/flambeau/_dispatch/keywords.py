@@ -69,7 +69,7 @@ class _WithNames(inspect.Signature):
         return self._whole().parameters
 
     @property
-    def return_annotation(self) -> Any:
+    def return_annotation(self) -> object:
         return self._whole().return_annotation
 
     def replace(self, **changes: Any) -> inspect.Signature:

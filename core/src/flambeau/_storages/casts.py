@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._types import dtype as D
+
+if TYPE_CHECKING:
+    from flambeau._storages.typed import TypedStorage
 
 
 class Casts:
     """A method per dtype; classes that have them convert with ``_to(dtype)``."""
 
-    def _to(self, dtype: D.dtype) -> Any:
+    def _to(self, dtype: D.dtype) -> TypedStorage:
         raise NotImplementedError
 
     def bool(self) -> Any:
         """The storage cast to bool."""
         return self._to(D.bool_)
 
-    def byte(self) -> Any:
+    def byte(self) -> TypedStorage:
         """The storage cast to uint8."""
         return self._to(D.uint8)
 
-    def char(self) -> Any:
+    def char(self) -> TypedStorage:
         """The storage cast to int8."""
         return self._to(D.int8)
 
-    def short(self) -> Any:
+    def short(self) -> TypedStorage:
         """The storage cast to int16."""
         return self._to(D.int16)
 
@@ -33,15 +36,15 @@ class Casts:
         """The storage cast to int32."""
         return self._to(D.int32)
 
-    def long(self) -> Any:
+    def long(self) -> TypedStorage:
         """The storage cast to int64."""
         return self._to(D.int64)
 
-    def half(self) -> Any:
+    def half(self) -> TypedStorage:
         """The storage cast to float16."""
         return self._to(D.float16)
 
-    def bfloat16(self) -> Any:
+    def bfloat16(self) -> TypedStorage:
         """The storage cast to bfloat16."""
         return self._to(D.bfloat16)
 
@@ -53,10 +56,10 @@ class Casts:
         """The storage cast to float64."""
         return self._to(D.float64)
 
-    def complex_float(self) -> Any:
+    def complex_float(self) -> TypedStorage:
         """The storage cast to complex64."""
         return self._to(D.complex64)
 
-    def complex_double(self) -> Any:
+    def complex_double(self) -> TypedStorage:
         """The storage cast to complex128."""
         return self._to(D.complex128)

@@ -292,10 +292,10 @@ def register(*, move: bool = False) -> None:
         name.sent()
         return _attached_by_name, (name.home, name.name, storage.nbytes())
 
-    def reduce_typed(storage: TypedStorage) -> Any:
+    def reduce_typed(storage: TypedStorage) -> tuple[Any, ...]:
         return _retyped, (storage.untyped(), storage.dtype)
 
-    def reduce_tensor(t: Tensor) -> Any:
+    def reduce_tensor(t: Tensor) -> tuple[Any, ...]:
         if t.requires_grad and not t.is_leaf:
             raise RuntimeError(
                 "Cowardly refusing to serialize non-leaf tensor which requires_grad, since "

@@ -166,7 +166,7 @@ class TypedStorage(Casts):
     def _tensor_name(self) -> str:
         return D.TENSOR_TYPE_NAMES[self.dtype]
 
-    def fill_(self, value: Any) -> TypedStorage:
+    def fill_(self, value: complex) -> TypedStorage:
         """Write one number into every element."""
         self[:] = value
         return self
@@ -301,7 +301,7 @@ class TypedStorage(Casts):
         inner = UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype=dtype)
         return TypedStorage(wrap_storage=inner, dtype=dtype)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self._untyped_storage, self.dtype)
 
 

@@ -153,7 +153,7 @@ class UntypedStorage(Casts):
             stop = start + 1
         self._st.write(start, D.pack([value], D.uint8) * (stop - start))
 
-    def fill_(self, value: Any) -> UntypedStorage:
+    def fill_(self, value: int) -> UntypedStorage:
         """Write one number into every byte."""
         self[:] = value
         return self
@@ -390,7 +390,7 @@ class UntypedStorage(Casts):
         made._st.write(0, data)
         return made
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         data = b"" if self.device.type == "meta" else self._st.read(0, self.nbytes())
         return _rebuilt, (data, self.nbytes(), self._st.dtype, str(self.device))
 

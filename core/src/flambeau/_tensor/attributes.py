@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copyreg
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._memory.record import TensorBase, state_of
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
 
 OWN = frozenset(
     "_a _be dtype _rg _fn _st _base _view _seen _made _msteps _grad _hooks _retains".split()
@@ -18,7 +21,7 @@ ATTRIBUTES_TRAVEL = True
 """Whether copies and files of a tensor have the attributes that were set on it."""
 
 
-def attributes_of(t: Any) -> dict[str, Any]:
+def attributes_of(t: Tensor) -> dict[str, Any]:
     """What copies and files of a tensor have of it that was set and that its class knows not."""
     if not ATTRIBUTES_TRAVEL:
         return {}
@@ -29,7 +32,7 @@ def attributes_of(t: Any) -> dict[str, Any]:
     return found
 
 
-def in_slots(t: Any) -> dict[str, Any]:
+def in_slots(t: Tensor) -> dict[str, Any]:
     """What is in the ``__slots__`` of a tensor's class."""
     names = copyreg._slotnames(type(t))  # type: ignore[attr-defined] - as pickle finds them
     return {name: getattr(t, name) for name in names if hasattr(t, name)}
@@ -44,7 +47,7 @@ class Attributes(dict[str, Any]):
         self._state = state = state_of(t)
         super().__init__({k: v for k, v in state.items() if k not in OWN})
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         super().__setitem__(name, value)
         if name not in OWN:
             self._state[name] = value
@@ -84,7 +87,7 @@ class Attributes(dict[str, Any]):
         for name in list(self):
             del self[name]
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
 
 

@@ -14,7 +14,7 @@ from flambeau._types.size import Size
 _BY_NAME = {name: d for d, name in D.TENSOR_TYPE_NAMES.items()}
 
 
-def type_name(t: Any) -> str:
+def type_name(t: Tensor) -> str:
     """The legacy type name of a tensor, such as ``torch.FloatTensor``."""
     where = "" if t.device.type == "cpu" else f"{t.device.type}."
     return f"torch.{where}{D.TENSOR_TYPE_NAMES[t.dtype]}"
@@ -104,7 +104,7 @@ def set_default_tensor_type(t: object) -> None:
         set_default_device(place)
 
 
-def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
+def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Tensor:
     """The tensor of a legacy constructor call: sizes, a sequence, a tensor, or nothing."""
     from flambeau.ops.creation.creation import empty, from_data
 
@@ -132,7 +132,7 @@ def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
     return empty(tuple(args), dtype=dtype, device=device)
 
 
-def legacy_new(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def legacy_new(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """``Tensor(...)``: the default dtype on the CPU."""
     device = kwargs.pop("device", None)
     data = kwargs.pop("data", None)

@@ -865,7 +865,7 @@ class Tensor(TensorMethods, TensorBase):
             setattr(out, name, copy.deepcopy(value, memo))
         return out
 
-    def __reduce_ex__(self, protocol: object) -> Any:
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         # A result of others arrives as a leaf: its history does not travel.
         if (reduced := getattr(self._be, "reduced", None)) is not None:
             return reduced(self)  # which may have no memory
@@ -916,7 +916,7 @@ class Tensor(TensorMethods, TensorBase):
         device, dtype, copy, memory_format, non_blocking = _to_arguments(args, kwargs)
         return _convert(self, device, dtype, copy, memory_format, non_blocking)
 
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+    def type(self, dtype: DType | str | type | None = None, non_blocking: bool = False) -> Any:
         """The legacy type name, or the tensor cast to a dtype or type name."""
         from flambeau._tensor.legacy import dtype_and_device, type_name  # as above
 
@@ -925,7 +925,7 @@ class Tensor(TensorMethods, TensorBase):
         d, where = dtype_and_device(dtype)
         return _convert(self, where, d, False, None, non_blocking)
 
-    def type_as(self, other: Any = None, *, tensor: Any = None) -> Tensor:
+    def type_as(self, other: Tensor | None = None, *, tensor: Tensor | None = None) -> Tensor:
         """The tensor in the dtype and on the device of `other` (`tensor` in PyTorch 1.0)."""
         if tensor is not None:
             other = tensor
@@ -1061,7 +1061,11 @@ class Tensor(TensorMethods, TensorBase):
         return resize(self, shape, memory_format)
 
     def resize_as_(
-        self, other: Any = None, *, memory_format: MemoryFormat | None = None, tensor: Any = None
+        self,
+        other: Any = None,
+        *,
+        memory_format: MemoryFormat | None = None,
+        tensor: Any = None,
     ) -> Tensor:
         """`resize_` to the shape of `other` (`tensor` in PyTorch 1.0).
 

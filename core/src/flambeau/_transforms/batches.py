@@ -139,7 +139,7 @@ class BatchLevel(Level):
         return _stacked(op.name, rows)
 
     def _draw_from(
-        self, be: LevelBackend, op: Any, args: tuple[Any, ...]
+        self, be: LevelBackend, op: Op, args: tuple[Any, ...]
     ) -> tuple[BatchedArray, ...] | BatchedArray:
         """An op that draws numbers for tensors."""
         batched = any(a.batched for a in _arrays(op, args))
@@ -168,7 +168,7 @@ class BatchLevel(Level):
             return lambda *args: self.drawn(be, op, args)
         return super().kernel(be, name)
 
-    def drawn(self, be: LevelBackend, op: Any, args: tuple[Any, ...]) -> BatchedArray:
+    def drawn(self, be: LevelBackend, op: Op, args: tuple[Any, ...]) -> BatchedArray:
         """Random numbers of a shape, for all entries or for each.
 
         Raises:

@@ -116,7 +116,7 @@ class DualLevel(Level):
             return _joined
         return None
 
-    def detached(self, array: Any) -> DualArray:
+    def detached(self, array: DualArray) -> DualArray:
         return DualArray(array.value.detach())
 
 

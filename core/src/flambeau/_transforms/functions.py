@@ -21,7 +21,7 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-def applied(cls: type[Function], args: tuple[Any, ...]) -> Any:
+def applied(cls: type[Function], args: tuple[Any, ...]) -> Callable[..., Any]:
     """``cls.apply(*args)`` with tensors of levels among the arguments.
 
     Raises:
@@ -57,7 +57,7 @@ def _below(level: Level, function: Callable[[], Any]) -> Any:
         set_recording(before)
 
 
-def _foreign(level: Level, a: Any) -> bool:
+def _foreign(level: Level, a: object) -> bool:
     return isinstance(a, Tensor) and getattr(a._be, "level", None) is not level
 
 

@@ -235,7 +235,7 @@ class LevelBackend(BoundBackend):
     def host_array(self, values: list[Any], shape: Sequence[int], dtype: DType) -> Any:
         return self.array(wrap(self.below, self.below.host_array(values, shape, dtype), dtype))
 
-    def reshape(self, a: object, shape: tuple[int, ...]) -> Any:
+    def reshape(self, a: object, shape: tuple[int, ...]) -> LevelArray:
         return self.view(a, tuple(shape))
 
     def moved(self, t: Tensor, be: BoundBackend) -> Tensor:
@@ -260,7 +260,7 @@ class Runtime:
     def to_array(self, value: Any) -> Any:
         return value
 
-    def dtype_of(self, array: Any) -> DType:
+    def dtype_of(self, array: LevelArray) -> DType:
         return array.value.dtype
 
     def device_count(self) -> int:
@@ -298,12 +298,20 @@ class Runtime:
     def tolist(self, array: object) -> Any:
         return self.level.tolist(array)
 
-    def check_values(self, array: Any, low: float, high: float, error: object, text: str) -> bool:
+    def check_values(
+        self, array: LevelArray, low: float, high: float, error: object, text: str
+    ) -> bool:
         check_values(array.value, low, high, text)
         return True
 
     def checked_index(
-        self, array: BatchedArray, size: int, wraps: bool, allowed: Any, error: type, text: str
+        self,
+        array: BatchedArray,
+        size: int,
+        wraps: bool,
+        allowed: int | None,
+        error: type,
+        text: str,
     ) -> BatchedArray:
         value = array.value
         found = checked(value, size, error, text, (), wrap=wraps, allowed=allowed)
@@ -343,11 +351,11 @@ def packed(result: Any, array: Callable[[Tensor], Any]) -> Any:
     return tuple([array(r) for r in result]) if type(result) is tuple else array(result)
 
 
-def _itself(value: object) -> Any:
+def _itself(value: object) -> object:
     return value
 
 
-def _dtype_of(array: Any) -> DType:
+def _dtype_of(array: LevelArray) -> DType:
     return array.value.dtype
 
 

@@ -124,7 +124,7 @@ def apart(plain: Callable[..., Any]) -> Callable[..., Any]:
     return choose
 
 
-def _chooses(x: Any, device_type: str) -> bool:
+def _chooses(x: object, device_type: str) -> bool:
     """Whether a value is a tensor whose dtype may be chosen."""
     return (
         isinstance(x, Tensor)

@@ -167,7 +167,7 @@ def custom_fwd(
     *,
     device_type: str,
     cast_inputs: D.dtype | None = None,
-) -> Any:
+) -> Callable[..., Any]:
     """Decorator for the ``forward`` of an `autograd.Function` that is called within autocasting.
 
     Args:
@@ -215,7 +215,7 @@ def custom_fwd(
     return decorate_fwd
 
 
-def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
     """Decorator for the ``backward`` of a Function: ops choose as in its ``forward``.
 
     See `custom_fwd`, which belongs to it.

@@ -64,7 +64,7 @@ def _binary(name: str, function: Callable[..., Tensor]) -> Callable[[Any, Any], 
     )
 
 
-def _named(function: Any, name: str, said: str) -> Any:
+def _named(function: Any, name: str, said: str) -> Callable[..., Any]:
     del function.__wrapped__  # its signature is the standard's
     function.__name__ = function.__qualname__ = name
     function.__module__, function.__doc__ = __name__, said

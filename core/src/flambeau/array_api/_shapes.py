@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor, broadcast_shapes
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._dtypes import result_type
 from flambeau.array_api._elementwise import pair
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = [
     "broadcast_arrays",
@@ -104,7 +107,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     return fb.repeat_interleave(x, repeats, dim=axis)
 
 
-def reshape(x: Tensor, /, shape: Any, *, copy: builtins.bool | None = None) -> Tensor:
+def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: builtins.bool | None = None) -> Tensor:
     """The elements in another shape.
 
     Raises:

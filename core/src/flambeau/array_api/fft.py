@@ -47,7 +47,7 @@ def _along_many(name: str) -> Callable[..., Any]:
     return _named(transform, name)
 
 
-def _named(function: Callable[..., Any], name: str) -> Any:
+def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``flambeau.fft.{name}``, by the standard's argument names."
     return function

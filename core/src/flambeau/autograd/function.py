@@ -523,7 +523,7 @@ def _alias(t: Tensor) -> Tensor:
     return make_view(t, "slice", (items,), t._be.slice(t._a, items), "Alias")
 
 
-def once_differentiable(fn: Callable[..., Any]) -> Any:
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a backward that cannot be differentiated itself; a second backward raises.
 
     >>> import flambeau as fb

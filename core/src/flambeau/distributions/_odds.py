@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flambeau import dtype as DType
 
 
-def need_one(probs: Any, logits: Any) -> None:
+def need_one(probs: object, logits: object) -> None:
     """Refuse both and neither.
 
     Raises:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.gamma import Gamma
@@ -27,7 +25,7 @@ class Chi2(Gamma):
     arg_constraints = {"df": constraints.positive}
     _batch_parameters = Gamma._batch_parameters
 
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
     @property

@@ -118,7 +118,7 @@ class Distribution:
                     f"but found invalid values:\n{value}"
                 )
 
-    def expand(self, batch_shape: Any, _instance: object = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
         """This distribution with its batch expanded to `batch_shape`; no memory is allocated.
 
         `_instance` is for subclasses that override the method: the object to fill.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor, special
@@ -73,7 +73,7 @@ class Gamma(GammaTails, ExponentialFamily):
         value.detach().clamp_(min=fb.finfo(value.dtype).tiny)
         return value
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor | float) -> Tensor:
         value = fb.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
             self._validate_sample(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -42,7 +42,10 @@ class OneHotCategorical(CategoricalOdds, Distribution):
     _batch_parameters = ("_categorical",)
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._categorical = Categorical(probs, logits)
         batch_shape, event_shape = self._categorical.batch_shape, self.param_shape[-1:]

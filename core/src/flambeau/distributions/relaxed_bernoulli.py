@@ -48,8 +48,8 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
     def __init__(
         self,
         temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self.temperature = temperature
@@ -99,8 +99,8 @@ class RelaxedBernoulli(Relaxed, TransformedDistribution):
     def __init__(
         self,
         temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)

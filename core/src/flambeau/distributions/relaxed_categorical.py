@@ -52,8 +52,8 @@ class ExpRelaxedCategorical(CategoricalOdds, Distribution):
     def __init__(
         self,
         temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self._categorical = Categorical(probs, logits)
@@ -108,8 +108,8 @@ class RelaxedOneHotCategorical(Relaxed, TransformedDistribution):
     def __init__(
         self,
         temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)

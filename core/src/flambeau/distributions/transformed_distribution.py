@@ -87,7 +87,7 @@ class TransformedDistribution(Distribution):
         cut = len(forward_shape) - event_dim
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: object = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
         owner = self._expanding_class()
         new = self._get_checked_instance(owner, _instance)
         batch_shape = Size(batch_shape)
@@ -108,7 +108,7 @@ class TransformedDistribution(Distribution):
     else:
 
         @constraints.dependent_property(is_discrete=False)
-        def support(self) -> Any:
+        def support(self) -> constraints.Constraint:
             if not self.transforms:
                 return self.base_dist.support
             support = self.transforms[-1].codomain

@@ -119,7 +119,7 @@ class Wishart(ScaleMatrix, ExponentialFamily):
         df = self.df.unsqueeze(-1) - lost.expand((*self._batch_shape, -1))
         self._dist_chi2 = Chi2(df=df)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
         new = self._get_checked_instance(Wishart, _instance)
         batch_shape = Size(batch_shape)
         shape = batch_shape + self.event_shape

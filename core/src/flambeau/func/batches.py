@@ -98,7 +98,7 @@ def _mapped(
     size: int,
     out_dims: object,
     randomness: str,
-    kwargs: Any,
+    kwargs: dict[str, Any],
 ) -> Any:
     with BatchLevel(size, randomness) as level:
         own = [

@@ -74,7 +74,12 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 def _grad_and_value(
-    func: Function, argnums: Argnums, has_aux: bool, args: Any, kwargs: object, name: str
+    func: Function,
+    argnums: Argnums,
+    has_aux: bool,
+    args: tuple[Any, ...],
+    kwargs: object,
+    name: str,
 ) -> tuple[Any, Any]:
     leaves, spec = tensors(chosen(argnums, args), name)
     with GradLevel() as level:

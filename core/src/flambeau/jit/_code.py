@@ -116,7 +116,7 @@ class _Printer:
         head = f",\n{pad}    ".join(given)
         return f"{pad}def {name}({head}) -> {back.annotation}:\n" + "\n".join(self.lines) + "\n"
 
-    def literal(self, value: Any) -> str:
+    def literal(self, value: object) -> str:
         """A default as source."""
         if isinstance(value, float):
             return shown_float(value)

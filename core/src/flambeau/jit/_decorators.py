@@ -26,12 +26,12 @@ def _mark(fn: Callable[..., Any], mark: str) -> Any:
     return fn
 
 
-def _marked(fn: Any) -> str:
+def _marked(fn: object) -> str:
     target = getattr(fn, "__func__", fn)
     return getattr(target, _MARK, "")
 
 
-def is_ignored(fn: Any) -> bool:
+def is_ignored(fn: object) -> bool:
     """Whether Python runs a function, or it is not called at all."""
     return _marked(fn) in (_IGNORED, _UNUSED)
 

@@ -672,7 +672,7 @@ _FORMS: dict[str, Callable[[_Writer, Node], None]] = {
 }
 
 
-def is_value_of(value: Any, kind: Type) -> bool:
+def is_value_of(value: object, kind: Type) -> bool:
     """Whether a value of Python is one of a type."""
     try:
         cast(value, kind, exact=True)

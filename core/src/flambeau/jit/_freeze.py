@@ -25,7 +25,7 @@ _SIMPLE = {bool: T.BOOL, int: T.INT, float: T.FLOAT, str: T.STR}
 
 
 def freeze(
-    mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
+    mod: ScriptModule, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
 ) -> RecursiveScriptModule:
     """A scripted module in which parameters and attributes are constants, for inference.
 
@@ -104,7 +104,9 @@ def optimize_for_inference(
 
 
 def run_frozen_optimizations(
-    mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
+    mod: ScriptModule,
+    optimize_numerics: bool = True,
+    preserved_methods: Sequence[str] | None = None,
 ) -> None:
     """Simplify the methods of a frozen module, as `freeze` has done already.
 

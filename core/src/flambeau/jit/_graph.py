@@ -409,7 +409,7 @@ class Graph:
         """Create a node with one output, put it at the end, and return the output."""
         return self.insertNode(self.create(kind, inputs, (type,), attributes)).output()
 
-    def insertConstant(self, value: Any, type: Type, place: Place | None = None) -> Value:
+    def insertConstant(self, value: object, type: Type, place: Place | None = None) -> Value:
         """A constant."""
         attributes = {} if value is None else {"value": value}
         return self.insertNode(

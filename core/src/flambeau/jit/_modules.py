@@ -23,6 +23,8 @@ from flambeau.jit._script import Attribute
 from flambeau.jit._types import ClassType, Type
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from flambeau.jit._schemas import Schema
     from flambeau.nn.module import Module
 
@@ -200,7 +202,7 @@ class ScriptModule(nn.Module):
 
     copy = __copy__
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
             "scripted modules cannot be pickled: torch.jit.save writes them, and torch.jit.load "
             "reads them"
@@ -312,7 +314,7 @@ class RecursiveScriptModule(ScriptModule, recursive=True):
             return getattr(self, at)
         return self._held()[at]
 
-    def __contains__(self, what: Any) -> bool:
+    def __contains__(self, what: object) -> bool:
         return what in self._type_of_script.values.get("!items", ())
 
     def __bool__(self) -> bool:
@@ -324,7 +326,7 @@ class RecursiveScriptModule(ScriptModule, recursive=True):
             raise TypeError(f"'{self.original_name}' is no container")
         return [getattr(self, name) for name in kind.values["!items"]]
 
-    def keys(self) -> Any:
+    def keys(self) -> Iterable[str]:
         """The names of a dict of modules."""
         self._held()  # or this is none
         return list(self._type_of_script.values["!items"])

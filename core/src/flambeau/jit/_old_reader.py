@@ -68,7 +68,7 @@ class Table:
         plain = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
         return of.get(name, of.get(plain, default))
 
-    def number(self, value: Any) -> int:
+    def number(self, value: object) -> int:
         """A whole number, which the file has as a text."""
         if isinstance(value, str) and value.lstrip("-").isdigit() and len(value) < 20:
             return int(value)

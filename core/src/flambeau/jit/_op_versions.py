@@ -20,7 +20,7 @@ from flambeau.jit._parts import compiler
 if TYPE_CHECKING:
     from flambeau.jit._frontend.function import ScriptFunction
     from flambeau.jit._frontend.state import Compilation
-    from flambeau.jit._graph import Value
+    from flambeau.jit._graph import Node, Value
 
 _SINCE = {
     "aten::div": 4,
@@ -82,7 +82,7 @@ class Namespace(V.AtenNamespace):
     def __init__(self, version: int) -> None:
         self.version = version
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Any:
         found = super().attribute(c, node, name)
         if isinstance(found, V.Namespace):
             return _Jit(found.module)
@@ -93,7 +93,7 @@ class Namespace(V.AtenNamespace):
 class _Jit(V.Namespace):
     """``torch.jit`` there: what is a form of the language."""
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Any:
         if name not in _FORMS:
             c.fail(node, f"the code of an archive cannot use torch.jit.{name:.80}")
         return super().attribute(c, node, name)
@@ -154,7 +154,7 @@ def _with(
     name: str,
     place: int,
     change: Any,
-    node: Any,
+    node: Node,
 ) -> tuple[Sequence[Value], Mapping[str, Value]]:
     """Arguments of which one is another."""
     if len(args) > place:

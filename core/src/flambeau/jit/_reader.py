@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flambeau._tensor.tensor import Tensor
+    from flambeau.jit._frontend.state import Compilation
     from flambeau.jit._modules import RecursiveScriptModule, ScriptModule
 
 
@@ -185,7 +186,7 @@ class _Path(V.Sugar):
     def __init__(self, code: Code, path: str) -> None:
         self.code, self.path = code, path
 
-    def attribute(self, c: Any, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Any:
         full = f"{self.path}.{name}"
         found = self.code.find(full)
         if found is None:
@@ -205,7 +206,7 @@ class _Constants(V.Sugar):
     def __init__(self, values: tuple[Any, ...]) -> None:
         self.held = values
 
-    def attribute(self, c: Any, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Any:
         if not (name[:1] == "c" and name[1:].isdigit() and int(name[1:]) < len(self.held)):
             c.fail(node, f"the archive has no constant {name!r}")
         value = self.held[int(name[1:])]

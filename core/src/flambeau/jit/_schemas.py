@@ -95,7 +95,7 @@ class Schema:
         return f"{self.name}{dot}({', '.join(shown)}) -> {back}"
 
 
-def _shown_default(value: Any) -> str:
+def _shown_default(value: object) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, list):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+    from flambeau.jit._modules import ScriptModule
+
 
 V = TypeVar("V")
 
@@ -250,7 +252,7 @@ def wait(future: Future) -> Any:
     return future.wait()
 
 
-def export_opnames(m: Any) -> list[str]:
+def export_opnames(m: ScriptModule) -> list[str]:
     """The names of the ops that a scripted module or function runs, in order.
 
     >>> import flambeau as fb

@@ -57,7 +57,7 @@ class TopLevelTracedModule(RecursiveScriptModule, recursive=True):
 def trace(
     func: Any,
     example_inputs: Any = None,
-    optimize: Any = None,
+    optimize: bool | None = None,
     check_trace: bool = True,
     check_inputs: Any = None,
     check_tolerance: float = 1e-5,
@@ -132,7 +132,9 @@ def _as_tuple(inputs: Any) -> tuple[Any, ...]:
     return tuple(inputs)
 
 
-def _traced_function(func: Any, given: Any, named: Any, checks: Any) -> ScriptFunction:
+def _traced_function(
+    func: Callable[..., Any], given: Any, named: Any, checks: Any
+) -> ScriptFunction:
     check, more, tolerance, strict = checks
     name = getattr(func, "__name__", "forward")
     name = name if name.isidentifier() else "traced_fn"
@@ -152,7 +154,7 @@ def _traced_function(func: Any, given: Any, named: Any, checks: Any) -> ScriptFu
 def trace_module(
     mod: Any,
     inputs: Mapping[str, Any],
-    optimize: Any = None,
+    optimize: bool | None = None,
     check_trace: bool = True,
     check_inputs: Any = None,
     check_tolerance: float = 1e-5,

@@ -52,10 +52,10 @@ class Asked:
         """The type of the elements of a list, or of what an Optional holds."""
         return self.args[0]
 
-    def getKeyType(self) -> Any:
+    def getKeyType(self) -> Type:
         """The type of the keys of a dictionary."""
         return self.args[0]
 
-    def getValueType(self) -> Any:
+    def getValueType(self) -> Type:
         """The type of the values of a dictionary."""
         return self.args[1]

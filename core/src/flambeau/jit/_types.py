@@ -43,7 +43,7 @@ class Type(Asked):
             _made[key] = found
         return found
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Type, (self.kind, *self.args)
 
     @property
@@ -97,7 +97,7 @@ class NamedTupleType(Type):
         made.defaults = dict(getattr(maker, "_field_defaults", {}))
         return made
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return NamedTupleType, (self.name, self.fields, self.args, self.maker)
 
     @property

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import engine as _engine
 from flambeau._autograd.modes import recording
@@ -30,6 +30,11 @@ from flambeau.plugin import steps as _steps
 from flambeau.plugin.backend import Backend
 from flambeau.plugin.forks import make_lock
 from flambeau.plugin.plan import Option, Slot, Step
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau._tensor.tensor import Tensor
+    from flambeau._types.native import Array
 
 __all__ = ["Capture", "capturing"]
 
@@ -73,7 +78,7 @@ class Capture:
         thread: the one whose calls are written down.
     """
 
-    def __init__(self, be: _bound.BoundBackend) -> None:
+    def __init__(self, be: BoundBackend) -> None:
         self.be = be
         self._array: Any = be.array
         self.steps: list[Step] = []
@@ -106,7 +111,7 @@ class Capture:
         if self.refused is None:
             self.refused, self.lasting = f"{why}, {where()}", lasting
 
-    def slot(self, array: Any) -> Slot:
+    def slot(self, array: Array) -> Slot:
         """The slot of an array that is new here."""
         slot = Slot(len(self.specs))
         if self._said is None:
@@ -129,7 +134,7 @@ class Capture:
             self._alive.append(living)
         return slot
 
-    def _layout(self, array: Any) -> tuple[tuple[tuple[int, ...], Any], tuple[int, ...]]:
+    def _layout(self, array: Array) -> tuple[tuple[tuple[int, ...], Any], tuple[int, ...]]:
         """Shape, dtype and strides of an array."""
         be = self.be
         spec = tuple(array.shape), be.dtype_of(array)
@@ -256,7 +261,7 @@ class Capture:
                     found[i] = self._once(number)
         return tuple(found)
 
-    def count(self, tensor: Any) -> int:
+    def count(self, tensor: Tensor) -> int:
         """Count a tensor of the host up, in every run; how often that was done in this one."""
         with self.inside():
             tensor.add_(1)
@@ -410,7 +415,7 @@ def _written(
     return run
 
 
-def _constant(be: Any, make: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
+def _constant(be: BoundBackend, make: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
     """`BoundBackend.scalar_const`, whose arrays nobody writes to."""
     full = be.full  # written down already
 
@@ -428,14 +433,22 @@ def _constant(be: Any, make: Callable[..., Any], capture: Capture) -> Callable[.
 
 
 def checked_index(
-    be: Any, array: Any, size: int, wrapped: bool, allowed: Any, error: Any, text: str
-) -> Any:
+    be: BoundBackend,
+    array: Array,
+    size: int,
+    wrapped: bool,
+    allowed: int | None,
+    error: type[Exception],
+    text: str,
+) -> Array:
     """`flambeau._dispatch.arguments.checked` of a native array."""
     index = wrap(be, array, be.dtype_of(array))
     return _arguments.checked(index, size, error, text, (), wrap=wrapped, allowed=allowed)._a
 
 
-def check_values(be: Any, array: object, low: float, high: float, error: object, text: str) -> None:
+def check_values(
+    be: BoundBackend, array: object, low: float, high: float, error: object, text: str
+) -> None:
     """`flambeau._dispatch.arguments.check_values` of a native array."""
     _arguments.check_values(wrap(be, array, be.dtype_of(array)), low, high, text)
 
@@ -445,7 +458,7 @@ class _Backend:
 
     lies_within = None  # indices are looked at by `checked_index`, which is a step
 
-    def __init__(self, backend: Any, be: Any, capture: Capture) -> None:
+    def __init__(self, backend: Any, be: BoundBackend, capture: Capture) -> None:
         self._held = backend
         self._be = be
         self._capture = capture
@@ -458,7 +471,7 @@ class _Backend:
         self.checked_index = self._check("checked_index", checked_index)
         self.check_values = self._check("check_values", check_values)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(self._held, name)
 
     def _reading(self, name: str, read: Callable[..., Any]) -> Callable[..., Any]:
@@ -490,7 +503,7 @@ class _Backend:
         return run
 
 
-def _of(check: Callable[..., Any], be: Any) -> Callable[..., Any]:
+def _of(check: Callable[..., Any], be: BoundBackend) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         return check(be, *args)
 
@@ -540,7 +553,7 @@ def _stand_by(be: _bound.BoundBackend, capture: Capture) -> None:
             be.__dict__[name] = _refusing(kernel, capture, be)
 
 
-def _refusing(kernel: Callable[..., Any], capture: Capture, be: Any) -> Callable[..., Any]:
+def _refusing(kernel: Callable[..., Any], capture: Capture, be: BoundBackend) -> Callable[..., Any]:
     def run(*args: Any, **named: Any) -> Any:
         if capture.listens:
             capture.refuse(f"a second device is used: {be.device} beside {capture.be.device}")

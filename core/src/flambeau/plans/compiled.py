@@ -82,7 +82,7 @@ class Compiled:
         self._told = Explanation()
         _living.add(self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Compiled, (self._function, self._kept, self._whole)
 
     def __get__(self, instance: object, owner: object = None) -> Any:
@@ -191,7 +191,7 @@ class Compiled:
         self._refused.clear()
 
 
-def narrowing() -> Any:
+def narrowing() -> object:
     """What of mixed precision holds here: None where it is off."""
     setting = _setting.current()
     return None if setting is _setting.OFF else (*setting.on.items(), setting.caching)

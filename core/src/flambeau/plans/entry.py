@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, is_, itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import wrap
@@ -16,6 +16,12 @@ from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Halves, recorded, with_history
 from flambeau.plans.reach import Reach, changes
 from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau._tensor.tensor import Tensor
+    from flambeau._types.dtype import dtype as DType
+    from flambeau._types.native import Array
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
 
@@ -42,7 +48,7 @@ class GradOf:
 
     __slots__ = ("of",)
 
-    def __init__(self, of: Any) -> None:
+    def __init__(self, of: Tensor) -> None:
         self.of = of
 
     _st = None  # that of the gradient is asked for
@@ -64,7 +70,7 @@ class Seen:
 
     __slots__ = ("array", "fn", "grad", "holder", "name", "rg", "tensor", "version")
 
-    def __init__(self, tensor: Any, holder: Any, name: str) -> None:
+    def __init__(self, tensor: Tensor, holder: Any, name: str) -> None:
         self.tensor = tensor
         self.holder = holder
         self.name = name
@@ -274,7 +280,7 @@ class Entry:
         living = (ref() for ref in t._st.aliases)
         return any(alias is not None and id(alias) not in known for alias in living)
 
-    def _gradient(self, t: Any, one: Seen) -> int | None:
+    def _gradient(self, t: Tensor, one: Seen) -> int | None:
         grad = t._grad
         if grad is None:
             return None
@@ -299,7 +305,7 @@ class Entry:
 
         return place(result), slots
 
-    def _place(self, t: Any, slots: list[int], storages: dict[int, Seen]) -> Any:
+    def _place(self, t: Tensor, slots: list[int], storages: dict[int, Seen]) -> Any:
         for i, given in enumerate(self.given):
             if t is given:
                 return _Argument(i)
@@ -359,7 +365,7 @@ class Entry:
             return "a gradient that was, or was not, there before"
         return "a tensor that the function holds"
 
-    def _alike(self, a: Any, b: Any) -> bool:
+    def _alike(self, a: Array, b: Array) -> bool:
         if a is b:
             return True
         be = self.be
@@ -468,7 +474,7 @@ def _ends_of(again: Callable[[], Any]) -> list[Any]:
     return found
 
 
-def _tensor(holder: Any, given: Sequence[Any]) -> Any:
+def _tensor(holder: Any, given: Sequence[Any]) -> Tensor:
     if type(holder) is Given:
         return given[holder]
     return holder.of._grad if type(holder) is GradOf else holder
@@ -479,7 +485,7 @@ class _Result:
 
     __slots__ = ("at", "dtype", "end")
 
-    def __init__(self, at: int, dtype: Any, end: int | None) -> None:
+    def __init__(self, at: int, dtype: DType, end: int | None) -> None:
         self.at, self.dtype, self.end = at, dtype, end
 
 
@@ -493,7 +499,7 @@ class _Argument:
 class _Constant:
     __slots__ = ("tensor",)
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
 
 
@@ -504,7 +510,7 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
 
 
-def _replace(be: Any, t: Any, array: Any) -> None:
+def _replace(be: BoundBackend, t: Tensor, array: Array) -> None:
     """Give a tensor the values of a fresh array, as `_writes.inplace.exchange` does."""
     st = t._st
     if be.strided and st is not None and st.shared:

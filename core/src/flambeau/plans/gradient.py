@@ -89,7 +89,7 @@ def captured_backward(capture: Capture, result: object, seen: Sequence[Any]) -> 
     return backward
 
 
-def with_history(value: Any, known: set[int], found: list[Any]) -> None:
+def with_history(value: object, known: set[int], found: list[Any]) -> None:
     """Append the tensors of `value` that have a history to `found`, but for known ones."""
     if is_tensor(value):
         if value._rg and id(value) not in known and all(t is not value for t in found):

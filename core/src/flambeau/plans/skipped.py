@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.dispatch import version
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import storage_of
 from flambeau.plugin.plan import Plan, Slot, Step, replayed
 
+if TYPE_CHECKING:
+    from flambeau.plans.capture import Capture
+
 __all__ = ["step_unless"]
 
 
-def step_unless(plainly: Callable[..., Any], capture: Any) -> Callable[..., Any]:
+def step_unless(plainly: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
     """``GradScaler._maybe_opt_step`` whose branch is a call of the plan.
 
     What it calls inside becomes one call, which every run makes if its gradients are finite.

@@ -44,7 +44,7 @@ class ArchiveWriter:
         self._write(data)
         self._at += size
 
-    def record(self, name: str, data: Any) -> None:
+    def record(self, name: str, data: bytes | memoryview) -> None:
         """Append one record; `data` is any contiguous object with the buffer protocol."""
         view = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
         size, start = view.nbytes, self._at
@@ -135,7 +135,7 @@ class ArchiveReader:
             raise self._error("the archive is cut off", min(max(start, 0), self._source.size))
         return self._source.view(start, stop)
 
-    def _unpack(self, code: str, at: int) -> Any:
+    def _unpack(self, code: str, at: int) -> tuple[Any, ...]:
         return struct.unpack(code, self._bytes(at, at + struct.calcsize(code)))
 
     def _end(self) -> tuple[int, int, int]:
@@ -309,7 +309,7 @@ class ArchiveReader:
         self._compare(name, record, crc)
 
 
-def _fields(code: str, data: memoryview, at: int) -> Any:
+def _fields(code: str, data: memoryview, at: int) -> tuple[Any, ...]:
     """Numbers and signatures of a header; which is which is known to its reader."""
     return struct.unpack_from(code, data, at)
 

@@ -112,7 +112,7 @@ class Interpreter:
         self._pos = stop
         return taken
 
-    def _number(self, code: str) -> Any:
+    def _number(self, code: str) -> int:
         size = struct.calcsize(code)
         return struct.unpack(code, self._take(size))[0]
 

@@ -100,7 +100,7 @@ def reduced(obj: object) -> Any:
     return NotImplemented
 
 
-def _reduced_tensor(t: Any) -> Any:
+def _reduced_tensor(t: Any) -> tuple[Any, ...]:
     kind = type(t)
     if t.is_sparse:
         data = (_spelt_out(t._indices()), t._values(), t.shape, t.is_coalesced())

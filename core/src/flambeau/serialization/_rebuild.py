@@ -254,7 +254,7 @@ def _known(name: str) -> bool:
     return name.startswith("__") or hasattr(Tensor, name)
 
 
-def get_layout(name: Any) -> Layout:
+def get_layout(name: str) -> Layout:
     """The layout of a name such as ``"torch.sparse_coo"``."""
     layouts = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}
     if type(name) is not str or name not in layouts:
@@ -270,7 +270,7 @@ def make_device(*args: Any) -> Device:
     return Device(*args)
 
 
-def make_complex(real: Any = 0.0, imag: Any = 0.0) -> complex:
+def make_complex(real: float = 0.0, imag: float = 0.0) -> complex:
     """A complex number from its parts; text, which `complex` would read, is refused."""
     if type(real) not in (int, float) or type(imag) not in (int, float):
         raise TypeError("a complex number is made from two numbers")
@@ -324,7 +324,7 @@ def make_set(values: Any = ()) -> set[Any]:
     return made
 
 
-def make_bytearray(data: Any = b"") -> bytearray:
+def make_bytearray(data: object = b"") -> bytearray:
     """A bytearray; a number, which would ask for memory, is refused."""
     if type(data) is not bytes:
         raise TypeError("a bytearray is made from bytes")

@@ -129,7 +129,7 @@ def _checksum(entries: Mapping[str, Any], strings: Mapping[str, str], sums: Any)
 
 
 def load_file(
-    filename: Any, device: DeviceLike = "cpu", *, verify: bool = True
+    filename: str | os.PathLike[str], device: DeviceLike = "cpu", *, verify: bool = True
 ) -> dict[str, Tensor]:
     """The named tensors of a file.
 
@@ -146,7 +146,7 @@ def load_file(
         return read(FileSource(file, os.fstat(file.fileno()).st_size, path), device, verify=verify)
 
 
-def metadata(filename: Any) -> dict[str, str]:
+def metadata(filename: str | os.PathLike[str]) -> dict[str, str]:
     """The strings that were saved with a file's tensors.
 
     Raises:

@@ -112,7 +112,7 @@ def sum(input: Tensor, dim: object = None, dtype: DType | None = None) -> Tensor
 
 
 @takes_as_annotated
-def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """softmax over the stored elements along `dim`; those not stored count as -inf.
 
     >>> import flambeau as fb
@@ -123,7 +123,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 
 @takes_as_annotated
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """log(softmax) over the stored elements along `dim`.
 
     >>> import flambeau as fb
@@ -134,7 +134,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return _normalised("log_softmax", input, dim, dtype, log=True)
 
 
-def _normalised(name: str, input: Any, dim: int, dtype: Any, *, log: bool) -> Tensor:
+def _normalised(name: str, input: Any, dim: int, dtype: DType | None, *, log: bool) -> Tensor:
     _need_sparse(name, "input", input)
     if dtype is not None:
         input = input.to(dtype)

@@ -482,7 +482,11 @@ class SparseTensor(Tensor):
         return self.become(empty(size, self._stored, sparse_dim))
 
     def resize_as_(
-        self, other: Any = None, *, memory_format: MemoryFormat | None = None, tensor: object = None
+        self,
+        other: Any = None,
+        *,
+        memory_format: MemoryFormat | None = None,
+        tensor: object = None,
     ) -> Tensor:
         """`sparse_resize_` to the size of another sparse tensor (`tensor` in PyTorch 1.0)."""
         other = other if tensor is None else tensor
@@ -515,7 +519,7 @@ class SparseTensor(Tensor):
             memo[id(self)] = copied
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: object) -> Any:
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return _rebuild, (self._where, self._stored, tuple(self._a.shape), self._sorted)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:

@@ -11,6 +11,8 @@ from flambeau._dispatch.keywords import documented
 from flambeau.sparse._coo import SparseTensor, empty, sorted_groups
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
     from flambeau._types.hints import DeviceLike
@@ -62,7 +64,7 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
     return register
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: object) -> bool:
     return isinstance(x, (int, float, complex)) or (
         isinstance(x, fb.Tensor) and not x.is_sparse and x.dim() == 0
     )
@@ -73,7 +75,7 @@ def _scaled(x: Tensor, alpha: Any) -> Any:
 
 
 @handles("add", "__add__", "spadd")
-def add(input: Any, other: Any, *legacy: object, alpha: object = 1) -> Any:
+def add(input: Any, other: Any, *legacy: object, alpha: object = 1) -> Tensor:
     """input + alpha * other: sparse for two sparse tensors, dense for dense + sparse."""
     if legacy:
         other, alpha = legacy[0], other
@@ -114,7 +116,7 @@ def add(input: Any, other: Any, *legacy: object, alpha: object = 1) -> Any:
 
 
 @handles("sub", "subtract", "__sub__")
-def sub(input: object, other: object, *legacy: object, alpha: Any = 1) -> Any:
+def sub(input: object, other: object, *legacy: object, alpha: Any = 1) -> Tensor:
     """input - alpha * other."""
     if legacy:
         other, alpha = legacy[0], other
@@ -172,7 +174,7 @@ def _by_dense(s: SparseTensor, dense: Any) -> SparseTensor:
 
 
 @handles("div", "divide", "true_divide", "__truediv__")
-def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """Division by a number."""
     if not _is_number(other):
         raise RuntimeError(
@@ -186,13 +188,13 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:
 
 
 @handles("floor_divide", "__floordiv__")
-def floor_divide(input: object, other: object) -> Any:
+def floor_divide(input: object, other: object) -> Tensor:
     """Floor division by a number."""
     return div(input, other, rounding_mode="floor")
 
 
 @handles("pow", "__pow__")
-def power(input: Any, exponent: Any) -> Any:
+def power(input: Any, exponent: Any) -> Tensor:
     """A positive power of the elements.
 
     Raises:
@@ -259,7 +261,7 @@ for _spelt, _dtype in {
     HANDLERS[_spelt] = _cast(_dtype)
 
 
-def _need_matrices(name: str, a: Any, b: Any) -> None:
+def _need_matrices(name: str, a: Tensor, b: Tensor) -> None:
     for operand in (a, b):
         if not isinstance(operand, fb.Tensor):
             raise TypeError(f"{name}: operands must be Tensor, not {type(operand).__name__}")
@@ -284,7 +286,7 @@ def _need_matrices(name: str, a: Any, b: Any) -> None:
 
 
 @handles("mm", "spmm", "dsmm")
-def mm(input: Any, mat2: Any) -> Any:
+def mm(input: Any, mat2: Any) -> Tensor:
     """The matrix product: dense if one operand is dense, sparse if both are sparse."""
     _need_matrices("mm", input, mat2)
     if not input.is_sparse:
@@ -315,7 +317,7 @@ def _both_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 
 @handles("mv")
-def mv(input: object, vec: Any) -> Any:
+def mv(input: object, vec: Any) -> Tensor:
     """The product of a sparse matrix and a dense vector."""
     return mm(input, vec.unsqueeze(1)).squeeze(1)
 
@@ -337,7 +339,7 @@ def rmatmul(input: object, other: object) -> Tensor:
 
 
 @handles("bmm")
-def bmm(input: Any, mat2: Any) -> Any:
+def bmm(input: Any, mat2: Any) -> Tensor:
     """The products of a batch of sparse matrices with dense ones."""
     if mat2.is_sparse:
         raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
@@ -475,7 +477,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     return SparseTensor.make(where, input._stored, size, coalesced=False)
 
 
-def _all_sparse(tensors: Any) -> None:
+def _all_sparse(tensors: Sequence[Tensor]) -> None:
     for i, x in enumerate(tensors):
         if not isinstance(x, SparseTensor):
             raise RuntimeError(
@@ -528,7 +530,7 @@ def _padded(x: Tensor, dim: int, before: int, total: int) -> Tensor:
 
 
 @handles("stack")
-def stack(tensors: Any, dim: int = 0) -> SparseTensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> SparseTensor:
     """Sparse tensors along a new dimension."""
     _all_sparse(tensors)
     return cat([unsqueeze(x, dim) for x in tensors], dim)
@@ -558,7 +560,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spars
 
 
 @handles("index_select")
-def index_select(input: SparseTensor, dim: int, index: Any) -> SparseTensor:
+def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     """The given places along one dimension."""
     dim = _dim(input, dim)
     size = [*input._a.shape]

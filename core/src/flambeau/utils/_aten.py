@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._tensor.overrides import run_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flambeau._tensor.tensor import Tensor
 
 __all__ = ["Overload", "Packet", "find"]
 
@@ -101,7 +106,7 @@ def _to_copy(self: fb.Tensor, *, non_blocking: bool = False, **options: object) 
     return self.to(**chosen, copy=True)
 
 
-def _index(self: fb.Tensor, indices: Any) -> fb.Tensor:
+def _index(self: fb.Tensor, indices: Sequence[Tensor | None]) -> fb.Tensor:
     return self[tuple(slice(None) if index is None else index for index in indices)]
 
 
@@ -127,7 +132,7 @@ def _log_softmax(self: fb.Tensor, dim: int, half_to_float: bool = False) -> fb.T
     return fb.log_softmax(self, dim)
 
 
-def _local_scalar_dense(self: fb.Tensor) -> Any:
+def _local_scalar_dense(self: fb.Tensor) -> complex:
     return self.item()
 
 
@@ -139,7 +144,7 @@ def _is_any_true(self: fb.Tensor) -> fb.Tensor:
     return self.any()
 
 
-def _sym_size(self: fb.Tensor, dim: int | None = None) -> Any:
+def _sym_size(self: fb.Tensor, dim: int | None = None) -> int:
     return self.size() if dim is None else self.size(dim)
 
 

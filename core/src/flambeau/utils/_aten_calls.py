@@ -128,7 +128,9 @@ def _matmul(first: fb.Tensor, second: fb.Tensor) -> Call | None:
     return _aten_call(names[sizes], "default", first, second) if sizes in names else None
 
 
-def _addmm(base: fb.Tensor, first: fb.Tensor, second: fb.Tensor, beta: Any, alpha: Any) -> Any:
+def _addmm(
+    base: fb.Tensor, first: fb.Tensor, second: fb.Tensor, beta: complex, alpha: complex
+) -> Any:
     scales = {k: v for k, v in (("beta", beta), ("alpha", alpha)) if v != 1}
     return _aten_call("addmm", "default", base, first, second, **scales)
 

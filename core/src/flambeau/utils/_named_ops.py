@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "ALL",
@@ -62,7 +65,7 @@ class CustomOp:
             self._kernels[ALL] = function
             self.__doc__ = function.__doc__
 
-    def _function(self, *args: object, **kwargs: object) -> Any:
+    def _function(self, *args: object, **kwargs: object) -> Callable[..., Any]:
         device = device_of_all((*args, *kwargs.values()))
         kernel = self._kernels.get(device) or self._kernels.get(ALL)
         if kernel is None:
@@ -88,12 +91,12 @@ class CustomOp:
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._name})>"
 
-    def register_fake(self, fn: Callable[..., Any] | None = None, /) -> Any:
+    def register_fake(self, fn: Callable[..., Any] | None = None, /) -> Callable[..., Any]:
         """Say which shape the result has; a compiler would ask."""
         return (lambda function: function) if fn is None else fn
 
     def register_kernel(
-        self, device_types: Any, fn: Callable[..., Any] | None = None, /
+        self, device_types: str | Sequence[str] | None, fn: Callable[..., Any] | None = None, /
     ) -> Callable[..., Any]:
         """Give another function for a type of devices, or for several; all if None."""
         types = [device_types] if isinstance(device_types, str) else device_types or [ALL]
@@ -154,7 +157,9 @@ class Overloads(CustomOp):
             raise AttributeError(f"the op '{self._name}' has no overload without a name")
         return self._ops[""]
 
-    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
+    def register_kernel(
+        self, device_types: str | Sequence[str] | None, fn: Callable[..., Any] | None = None, /
+    ) -> Callable[..., Any]:
         """Refuse: each overload has functions of its own."""
         raise self._ambiguous()
 

@@ -45,7 +45,7 @@ class SelectiveCheckpointContext:
         op_output: what the op gave.
     """
 
-    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+    def __init__(self, *, is_recompute: bool, op_output: object = None) -> None:
         self.is_recompute = is_recompute
         self.op_output = op_output
 
@@ -53,7 +53,7 @@ class SelectiveCheckpointContext:
 class _Entry:
     """A result that is kept, with the versions of its tensors."""
 
-    def __init__(self, result: Any) -> None:
+    def __init__(self, result: object) -> None:
         self.result = result
         self.versions = _versions(result)
 

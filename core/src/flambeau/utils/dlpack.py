@@ -108,7 +108,7 @@ def _opened(capsule: object) -> tuple[Any, bool]:
     )
 
 
-def to_dlpack(tensor: Tensor) -> Any:
+def to_dlpack(tensor: Tensor) -> object:
     """A capsule that shares the memory of `tensor`; it can be used once.
 
     Raises:
@@ -129,7 +129,7 @@ def exported(
     max_version: tuple[int, int] | None = None,
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
-) -> Any:
+) -> object:
     """What ``Tensor.__dlpack__`` returns; see the Python specification of DLPack for the arguments.
 
     Raises:

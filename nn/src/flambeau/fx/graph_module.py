@@ -235,7 +235,7 @@ class GraphModule(Module):
     def _name(self) -> str:
         return type(self).__name__
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         body = self.__dict__.copy()
         graph = body.pop("_graph")
         made = graph.python_code(root_module="self")

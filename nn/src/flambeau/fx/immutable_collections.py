@@ -28,7 +28,7 @@ class immutable_list(list[Any]):  # noqa: N801 - PyTorch's name
     True
     """
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return immutable_list, (tuple(self),)
 
     def __hash__(self) -> int:  # type: ignore[override] - a list has none
@@ -43,7 +43,7 @@ class immutable_dict(dict[str, Any]):  # noqa: N801
     {'a': 1}
     """
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return immutable_dict, (tuple(self.items()),)
 
     def __hash__(self) -> int:  # type: ignore[override] - a dict has none

@@ -7,13 +7,16 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.fx._operators import INPLACE, OPERATORS
 from flambeau.fx.graph import Graph
 from flambeau.fx.node import Argument, BaseArgumentTypes, Node, Target, map_aggregate
 from flambeau.overrides import takes_as_annotated
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = [
     "Attribute",
@@ -402,7 +405,7 @@ def _unpacked(frame: object) -> int:
     return found.argval if found is not None and found.opname == "UNPACK_SEQUENCE" else 0
 
 
-def _asserts(frame: Any) -> bool:
+def _asserts(frame: FrameType) -> bool:
     import dis
 
     following = [i for i in dis.get_instructions(frame.f_code) if i.offset > frame.f_lasti]

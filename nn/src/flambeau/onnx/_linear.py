@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import flambeau.nn.functional as F
 from flambeau import Tensor
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
 
 __all__ = ["Layer", "layers"]
 
@@ -92,7 +95,7 @@ def _graphs(graph: Any) -> Iterator[Any]:
                 yield from _graphs(inner)
 
 
-def _read(graph: Any) -> Iterator[str]:
+def _read(graph: GraphProto) -> Iterator[str]:
     """The names that a graph reads, as often as it does."""
     for node in graph.node:
         yield from node.input

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -12,6 +12,11 @@ from flambeau.nn import Module, Parameter
 from flambeau.onnx._linear import Layer, layers
 from flambeau.onnx._operators import OPERATORS, Context
 from flambeau.onnx._operators.table import UnsupportedError, dtype_of, shortest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
 
 __all__ = ["ONNXModule"]
 
@@ -56,7 +61,7 @@ class ONNXModule(Module):
         self.output_names = [o.name for o in model.graph.output]
         self._check(model.graph)
 
-    def _check(self, graph: Any) -> None:
+    def _check(self, graph: GraphProto) -> None:
         for node in graph.node:
             domain = "" if node.domain == "ai.onnx" else node.domain
             if (domain, node.op_type) not in OPERATORS and (
@@ -126,7 +131,9 @@ class ONNXModule(Module):
             results = self._run(self._graph, values, self.opsets)
         return results[0] if len(results) == 1 else results
 
-    def _run(self, graph: Any, values: dict[str, Any], opsets: dict[str, int]) -> tuple[Any, ...]:
+    def _run(
+        self, graph: GraphProto, values: dict[str, Any], opsets: dict[str, int]
+    ) -> tuple[Any, ...]:
         """The outputs of a graph whose inputs are among the values."""
         for tensor in graph.initializer if graph is not self._graph else ():
             values[tensor.name] = tensor_of(tensor).to(fb.empty(0).device)
@@ -135,7 +142,7 @@ class ONNXModule(Module):
 
     def _run_nodes(
         self,
-        nodes: Any,
+        nodes: Iterable[NodeProto],
         values: dict[str, Any],
         opsets: dict[str, int],
         attributes: dict[str, Any],
@@ -167,7 +174,7 @@ class ONNXModule(Module):
 
     def _call(
         self,
-        node: Any,
+        node: NodeProto,
         inputs: list[Any],
         options: dict[str, Any],
         values: dict[str, Any],
@@ -187,7 +194,7 @@ class ONNXModule(Module):
         return OPERATORS[domain, node.op_type](context, *inputs, **options)
 
     def _call_function(
-        self, function: Any, inputs: list[Any], options: dict[str, Any]
+        self, function: FunctionProto, inputs: list[Any], options: dict[str, Any]
     ) -> tuple[Any, ...]:
         opsets = {entry.domain or "": entry.version for entry in function.opset_import}
         values: dict[str, Any] = dict.fromkeys(function.input)
@@ -224,7 +231,7 @@ class ONNXModule(Module):
 _ABSENT = object()
 
 
-def _place(node: Any) -> str:
+def _place(node: NodeProto) -> str:
     # A file says how long these are.
     name = f" {node.name!r:.80}" if node.name else ""
     domain = f"{node.domain:.80}::" if node.domain else ""
@@ -232,7 +239,7 @@ def _place(node: Any) -> str:
     return f"node{name} ({domain}{node.op_type:.80} -> {results})"
 
 
-def _attribute(attribute: Any, of_function: dict[str, Any]) -> Any:
+def _attribute(attribute: AttributeProto, of_function: dict[str, Any]) -> Any:
     """The value of a node's attribute, which within a function may be the function's own."""
     from onnx import AttributeProto, helper
 
@@ -252,7 +259,7 @@ def _attribute(attribute: Any, of_function: dict[str, Any]) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def tensor_of(proto: Any) -> Tensor:
+def tensor_of(proto: TensorProto) -> Tensor:
     """A ``TensorProto`` as a tensor of its own memory.
 
     Raises:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.onnx._operators import OPERATORS
 from flambeau.overrides import all_take_as_annotated
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 __all__ = ["summary"]
 
@@ -75,11 +78,11 @@ def summary(f: str | os.PathLike[str] | Any) -> str:
     return "\n".join(lines)
 
 
-def _domain(node: Any) -> str:
+def _domain(node: NodeProto) -> str:
     return "" if node.domain == "ai.onnx" else node.domain
 
 
-def _nodes(graph: Any) -> Iterator[Any]:
+def _nodes(graph: GraphProto) -> Iterator[Any]:
     """The nodes of a graph and of the graphs in them."""
     for node in graph.node:
         yield node
@@ -88,14 +91,14 @@ def _nodes(graph: Any) -> Iterator[Any]:
                 yield from _nodes(attribute.g)
 
 
-def _elements(tensor: Any) -> int:
+def _elements(tensor: TensorProto) -> int:
     count = 1
     for size in tensor.dims:
         count *= size
     return count
 
 
-def _type(value: Any) -> str:
+def _type(value: ValueInfoProto) -> str:
     from onnx import TensorProto
 
     if not value.type.HasField("tensor_type"):

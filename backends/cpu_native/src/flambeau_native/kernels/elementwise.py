@@ -7,7 +7,7 @@ compiled code.
 from __future__ import annotations
 
 from math import copysign, inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from flambeau_native.kernels._common import (
 from flambeau_numpy import pointwise
 from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty
 from flambeau_numpy.extending.parts import BINARY, ROUNDING, UNARY, large_cast, make_cast
+
+if TYPE_CHECKING:
+    from flambeau.plugin import dtype as DType
 
 _contiguous, _clamp = otherwise("contiguous"), otherwise("clamp")
 _assign, _fill, _full = otherwise("assign"), otherwise("fill_"), otherwise("full")
@@ -64,7 +67,7 @@ def fill_(a: Array, value: object) -> None:
         _fill(a, value)
 
 
-def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
+def full(shape: tuple[int, ...], value: complex, dtype: DType) -> Array:
     return zeros(shape, TO_NUMPY[dtype]) if _is_clear(value) else _full(shape, value, dtype)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import copysign
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +11,13 @@ from flambeau_numpy.allocator import empty, zeros
 from flambeau_numpy.dtypes import EIGHTHS, TO_NUMPY, to_float8
 from flambeau_numpy.silence import quiet
 
+if TYPE_CHECKING:
+    from flambeau.plugin import dtype as DType
+
 Array = np.ndarray[Any, Any]
 
 
-def full(shape: tuple[int, ...], value: object, dtype: Any) -> Array:
+def full(shape: tuple[int, ...], value: object, dtype: DType) -> Array:
     """An array of `value`."""
     kind = TO_NUMPY[dtype]
     if value == 0 and (type(value) is not float or copysign(1.0, value) > 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
@@ -22,6 +22,9 @@ from flambeau_numpy.pointwise import (
     wide,
 )
 from flambeau_numpy.silence import quiet, silent
+
+if TYPE_CHECKING:
+    from flambeau.plugin import dtype as DType
 
 Array = np.ndarray[Any, Any]
 
@@ -87,7 +90,7 @@ def make_cast(large: Callable[[Array, np.dtype], Array]) -> Callable[[Array, Any
     table, limit, order = TO_NUMPY, THRESHOLD, copy_order
     eighths, rounded = FLOAT8, to_float8
 
-    def cast(a: Array, dtype: Any) -> Array:
+    def cast(a: Array, dtype: DType) -> Array:
         """`a` in another dtype; NaN, infinities and what does not fit convert as C does."""
         kind = table[dtype]
         if a.dtype.kind == "c" and kind.kind not in "cb":

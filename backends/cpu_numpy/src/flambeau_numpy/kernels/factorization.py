@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flambeau_numpy.silence import quiet
+
+if TYPE_CHECKING:
+    pass
 
 Array = np.ndarray[Any, Any]
 

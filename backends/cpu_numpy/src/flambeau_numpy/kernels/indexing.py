@@ -44,7 +44,7 @@ def own(index: Array) -> Array:
     return index if index.size <= _LOCKED else index.copy()
 
 
-def _key(indices: Indices) -> Any:
+def _key(indices: Indices) -> tuple[Any, ...]:
     """What advanced indexing takes: arrays that nobody writes to."""
     given = [_ALL if i is None else i for i in indices]
     if prod(i.size for i in indices if i is not None) > _LOCKED:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau_numpy.allocator import empty
 from flambeau_numpy.pointwise import Array
 
 
-def constant_pad_nd(a: Array, pad: tuple[tuple[int, int], ...], value: Any) -> Array:
+def constant_pad_nd(a: Array, pad: tuple[tuple[int, int], ...], value: complex) -> Array:
     """`value` before and after each dimension, as often as `pad` says; negative numbers crop."""
     shape = tuple(n + before + after for n, (before, after) in zip(a.shape, pad, strict=True))
     out = empty(shape, a.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +12,13 @@ from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.pointwise import BLOCK, Array
 from flambeau_numpy.silence import quiet
 
+if TYPE_CHECKING:
+    from flambeau.plugin import dtype as DType
+
 _INT64 = TO_NUMPY[plugin.int64]
 
 
-def arange(start: Any, step: Any, length: int, dtype: Any) -> Array:
+def arange(start: float, step: float, length: int, dtype: DType) -> Array:
     """start + step·i, computed in int64 or float64 and then cast."""
     kind = TO_NUMPY[dtype]
     if kind is _INT64 and type(start) is int is type(step):
@@ -29,7 +32,7 @@ def arange(start: Any, step: Any, length: int, dtype: Any) -> Array:
 
 
 @quiet
-def _arange(start: Any, step: Any, length: int, kind: np.dtype) -> Array:
+def _arange(start: float, step: float, length: int, kind: np.dtype) -> Array:
     whole = type(start) is int and type(step) is int
     work = np.int64 if whole else np.float64
     if length > BLOCK:
@@ -42,12 +45,12 @@ def _arange(start: Any, step: Any, length: int, kind: np.dtype) -> Array:
     return made if made.dtype == kind else made.astype(kind)
 
 
-def _turns_zero(step: Any) -> bool:
+def _turns_zero(step: float) -> bool:
     """Whether 0 times a step is -0.0, to which a start of 0 is added."""
     return type(step) is float and not step > 0
 
 
-def _in_blocks(start: Any, step: Any, length: int, kind: np.dtype, work: np.dtype) -> Array:
+def _in_blocks(start: float, step: float, length: int, kind: np.dtype, work: np.dtype) -> Array:
     """The same, a block in the cache at a time."""
     out = empty((length,), kind)
     first = np.arange(BLOCK, dtype=work)

@@ -89,7 +89,7 @@ def _in_double(function: Callable[..., Any]) -> Callable[..., Array]:
     return kernel
 
 
-def _gamma_tail(function: Any, lower: bool) -> Callable[[Array, Array], Array]:
+def _gamma_tail(function: Callable[..., Any], lower: bool) -> Callable[[Array, Array], Array]:
     """SciPy's incomplete gamma function, which for large a loses digits, in the tail below all."""
 
     @quiet
@@ -108,7 +108,7 @@ def _gamma_tail(function: Any, lower: bool) -> Callable[[Array, Array], Array]:
 _gammainc, _gammaincc = _gamma_tail(special.gammainc, True), _gamma_tail(special.gammaincc, False)
 
 
-def _gamma_quantile(a: Array, level: Array, inverse: Any, lower: bool) -> Array:
+def _gamma_quantile(a: Array, level: Array, inverse: Callable[..., Any], lower: bool) -> Array:
     """SciPy's inverse, which for large a has few digits, and four steps of Newton's method there.
 
     By the smaller tail, which has all digits.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_cupy.layer import Layer
 
+if TYPE_CHECKING:
+    from flambeau.plugin import dtype as DType
 
-def full(layer: Layer, shape: tuple[int, ...], value: object, dtype: Any) -> Array:
+
+def full(layer: Layer, shape: tuple[int, ...], value: object, dtype: DType) -> Array:
     out = layer.xp.empty(shape, TO_NUMPY[dtype])
     fill_(layer, out, value)
     return out

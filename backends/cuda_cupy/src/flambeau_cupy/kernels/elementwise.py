@@ -16,6 +16,8 @@ from flambeau_cupy.layer import Layer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from flambeau.plugin import dtype as DType
+
 
 UNARY = {
     "abs": "absolute",
@@ -62,7 +64,7 @@ ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}
 DIVISION = {"remainder": "remainder", "fmod": "fmod", "floor_divide": "floor_divide"}
 
 
-def cast(layer: Layer, a: Array, dtype: Any) -> Array:
+def cast(layer: Layer, a: Array, dtype: DType) -> Array:
     kind = TO_NUMPY[dtype]
     if a.dtype.kind == "c" and kind.kind not in "cb":
         a = a.real
@@ -228,7 +230,7 @@ def _clone(fused: Kernel, copy: Kernel) -> Kernel:
 
 
 def _cast(fusion: Fusion, plain: Kernel) -> Kernel:
-    def cast(a: Array, dtype: Any) -> Array:
+    def cast(a: Array, dtype: DType) -> Array:
         kind = TO_NUMPY[dtype]
         if a.dtype in TYPES and kind in TYPES:
             return fusion.apply("cast", a, dtype=kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +10,11 @@ from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.dtypes import TO_NUMPY
 from flambeau_cupy.layer import Layer
 
+if TYPE_CHECKING:
+    from flambeau.plugin import dtype as DType
 
-def arange(layer: Layer, start: Any, step: Any, length: int, dtype: Any) -> Array:
+
+def arange(layer: Layer, start: float, step: float, length: int, dtype: DType) -> Array:
     whole = type(start) is int and type(step) is int
     made = layer.xp.arange(length, dtype=np.int64 if whole else np.float64)
     return (made * step + start).astype(TO_NUMPY[dtype])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau import amp
 from flambeau._types import dtype as D
 from flambeau.amp._former import FormerGradScaler, deprecated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
@@ -27,7 +30,7 @@ class GradScaler(FormerGradScaler):
     _former_device = "cuda"
 
 
-def custom_fwd(fwd: Any = None, *, cast_inputs: D.dtype | None = None) -> Any:
+def custom_fwd(fwd: Any = None, *, cast_inputs: D.dtype | None = None) -> Callable[..., Any]:
     """`flambeau.amp.custom_fwd` of CUDA devices."""
     deprecated("cuda", "custom_fwd")
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)

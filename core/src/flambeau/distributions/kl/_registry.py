@@ -64,7 +64,7 @@ def _most_specific(matches: list[tuple[type, type]]) -> tuple[type, type]:
     return best
 
 
-def _dispatch_kl(type_p: type, type_q: type) -> Any:
+def _dispatch_kl(type_p: type, type_q: type) -> Callable[..., Any]:
     """The function for a pair of types, or NotImplemented."""
     matches = [
         (super_p, super_q)

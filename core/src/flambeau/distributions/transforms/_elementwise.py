@@ -68,7 +68,7 @@ class PowerTransform(Transform):
         return PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
-    def sign(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def sign(self) -> Tensor | int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.exponent.sign()
 
     def __eq__(self, other: object) -> bool:
@@ -88,7 +88,7 @@ class PowerTransform(Transform):
     def forward_shape(self, shape: Sequence[int]) -> Any:
         return fb.broadcast_shapes(shape, self.exponent.shape)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return fb.broadcast_shapes(shape, self.exponent.shape)
 
 
@@ -237,7 +237,7 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> _Real | _IndependentConstraint:
+    def domain(self) -> constraints.Constraint:
         return _reals(self.event_dim)
 
     @constraints.dependent_property(is_discrete=False)
@@ -257,7 +257,7 @@ class AffineTransform(Transform):
         )
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         if isinstance(self.scale, Number):
             scale: Any = self.scale
             return (scale > 0) - (scale < 0)
@@ -286,7 +286,7 @@ class AffineTransform(Transform):
             shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ())
         )
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.forward_shape(shape)
 
 
@@ -328,7 +328,7 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         return self.distribution.support
 
     def _call(self, x: Tensor) -> Tensor:

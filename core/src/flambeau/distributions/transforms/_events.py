@@ -108,7 +108,7 @@ class SoftmaxTransform(Transform):
         _need_ndim(shape, 1)
         return shape
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         _need_ndim(shape, 1)
         return shape
 

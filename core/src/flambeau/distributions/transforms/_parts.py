@@ -13,7 +13,7 @@ from flambeau.distributions.utils import _sum_rightmost, lazy_property
 from flambeau.overrides import takes_as_annotated
 
 if TYPE_CHECKING:
-    from flambeau.distributions.constraints import _Cat
+    pass
 
 
 def _transforms(parts: Sequence[Any], cache_size: int) -> list[Transform]:
@@ -103,11 +103,11 @@ class CatTransform(Transform):
         return all(t.bijective for t in self.transforms)
 
     @constraints.dependent_property
-    def domain(self) -> _Cat:
+    def domain(self) -> constraints.Constraint:
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self) -> _Cat:
+    def codomain(self) -> constraints.Constraint:
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -158,9 +158,9 @@ class StackTransform(Transform):
         return all(t.bijective for t in self.transforms)
 
     @constraints.dependent_property
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:
+    def codomain(self) -> constraints.Constraint:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)

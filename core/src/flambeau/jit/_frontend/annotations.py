@@ -127,7 +127,7 @@ def of_syntax(node: ast.expr, resolver: Resolver) -> Type:
     raise AnnotationError(f"Unknown type name '{written}'")
 
 
-def of_object(value: Any, resolver: Resolver | None = None) -> Type:
+def of_object(value: object, resolver: Resolver | None = None) -> Type:
     """The type that an object of Python (a class, ``typing.List[int]``) stands for.
 
     Raises:
@@ -255,7 +255,7 @@ def of_named_tuple(value: type, resolver: Resolver | None = None) -> Type:
     return _TUPLES[value]
 
 
-def of_value(value: Any) -> Type:
+def of_value(value: object) -> Type:
     """The type of a value of Python.
 
     Raises:

@@ -323,7 +323,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _format(text: str, *parts: Any) -> str:
+def _format(text: str, *parts: object) -> str:
     _need_plain(text)
     return text.format(*parts)
 
@@ -340,7 +340,7 @@ def _need_plain(text: str) -> None:
 _fields = string.Formatter().parse
 
 
-def _percent(text: str, *parts: Any) -> str:
+def _percent(text: str, *parts: object) -> str:
     return text % parts
 
 
@@ -353,7 +353,7 @@ def _divided(left: float, right: float) -> float:
     return math.copysign(math.inf, left) * math.copysign(1.0, right)
 
 
-def _floored(left: Any, right: Any) -> Any:
+def _floored(left: float, right: float) -> float:
     """The floor of the quotient of two numbers."""
     if isinstance(left, int) and isinstance(right, int):
         return left // right
@@ -363,7 +363,7 @@ def _floored(left: Any, right: Any) -> Any:
     return math.copysign(float(math.floor(quotient)), quotient)
 
 
-def _modulo(left: Any, right: Any) -> Any:
+def _modulo(left: float, right: float) -> float:
     """A remainder with the sign of the divisor; no number where Python raises."""
     if isinstance(left, int) and isinstance(right, int):
         return left % right
@@ -389,7 +389,7 @@ def _within(method: str, text: str, part: str, start: int = 0, end: int = -1) ->
     return getattr(text, method)(part, start, end if end >= 0 else end + len(text) + 1)
 
 
-def _remove(values: list[Any], value: Any) -> None:
+def _remove(values: list[Any], value: object) -> None:
     try:
         values.remove(value)
     except ValueError:
@@ -405,7 +405,7 @@ def _delete(of: Any, at: ast.AST | None) -> None:
     del of[at]
 
 
-def _sorted(values: Any) -> list[Any]:
+def _sorted(values: list[Any]) -> list[Any]:
     return sorted(values)
 
 
@@ -424,7 +424,7 @@ def _indices(indices: list[Any]) -> tuple[Any, ...]:
     return tuple(slice(None) if each is None else each for each in indices)
 
 
-def _index_put(of: Tensor, indices: list[Any], values: Any, accumulate: bool) -> Any:
+def _index_put(of: Tensor, indices: list[Any], values: Tensor, accumulate: bool) -> Tensor:
     if accumulate:
         return of.index_put_(_indices(indices), values, True)
     of[_indices(indices)] = values
@@ -435,7 +435,7 @@ def _tensor(value: object) -> Tensor:
     return fb.tensor(value)
 
 
-def _make_tensor(data: Any, dtype: DType, device: DeviceLike, requires_grad: bool) -> Tensor:
+def _make_tensor(data: object, dtype: DType, device: DeviceLike, requires_grad: bool) -> Tensor:
     kind = _numbers.object_of("ScalarType", dtype)
     return fb.tensor(data, dtype=kind, device=device, requires_grad=requires_grad)
 
@@ -486,7 +486,12 @@ def _batch_norm(
 
 
 def _resample(
-    input: Tensor, size: Any, factors: Any, mode: str, corners: Any = None, smooth: bool = False
+    input: Tensor,
+    size: list[int] | None,
+    factors: list[float] | None,
+    mode: str,
+    corners: bool | None = None,
+    smooth: bool = False,
 ) -> Tensor:
     given = {} if corners is None else {"align_corners": corners}
     if smooth:

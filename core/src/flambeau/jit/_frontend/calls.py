@@ -84,7 +84,7 @@ def call(c: Compilation, node: ast.Call, hint: Type | None = None) -> Any:
 
 def _call_value(
     c: Compilation, node: ast.AST, of: Value, args: list[Value], kwargs: dict[str, Value]
-) -> Any:
+) -> Value | Sugar:
     kind = of.type()
     if isinstance(kind, ClassType):
         name = "forward" if kind.is_module else "__call__"
@@ -127,7 +127,7 @@ def _one(c: Compilation, node: ast.Call, name: str) -> ast.expr:
     return node.args[0]
 
 
-def _plain_builtin(c: Compilation, node: ast.Call, called: Special) -> Any:
+def _plain_builtin(c: Compilation, node: ast.Call, called: Special) -> Value | Sugar:
     args, kwargs = arguments(c, node)
     name = _RENAMED.get(called.name, called.name)
     space = "prim" if called.name in ("min", "max", "abs") else "aten"
@@ -141,7 +141,7 @@ def _plain_builtin(c: Compilation, node: ast.Call, called: Special) -> Any:
 _RENAMED: dict[str, str] = {}
 
 
-def _print(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _print(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     args, kwargs = arguments(c, node)
     if kwargs:
         c.fail(node, "print doesn't accept any keyword arguments")
@@ -244,11 +244,13 @@ def _attribute_known(c: Compilation, of: Value | Sugar, name: str) -> bool:
             made.destroy()
 
 
-def _condition_value(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _condition_value(
+    c: Compilation, node: ast.Call, called: Special, hint: Type | None
+) -> Value | Sugar:
     return condition(c, node).value(c, node)
 
 
-def _getattr(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _getattr(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     if not 2 <= len(node.args) <= 3:
         c.fail(node, "getattr expected 2 or 3 arguments")
     of = expression(c, node.args[0])
@@ -278,16 +280,20 @@ def _annotate(c: Compilation, node: ast.Call, called: Special, hint: Type | None
     return converted
 
 
-def _unchecked_cast(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _unchecked_cast(
+    c: Compilation, node: ast.Call, called: Special, hint: Type | None
+) -> Value | Sugar:
     kind = annotation(c, node.args[0])
     return c.emit("prim::unchecked_cast", [value(c, node.args[1])], kind, at=node)
 
 
-def _uninitialized(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _uninitialized(
+    c: Compilation, node: ast.Call, called: Special, hint: Type | None
+) -> Value | Sugar:
     return c.uninitialized(annotation(c, _one(c, node, "uninitialized")))
 
 
-def _unwrap(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _unwrap(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     of = value(c, _one(c, node, "_unwrap_optional"))
     if of.type().kind != "Optional":
         if of.type() is T.NONE:
@@ -329,7 +335,7 @@ def _len(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> 
     return call_op(c, "aten::len", [of], at=node)
 
 
-def _list(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _list(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     if not node.args:
         element = hint.args[0] if hint is not None and hint.kind == "List" else T.TENSOR
         return c.emit("prim::ListConstruct", (), T.list_of(element), at=node, _open=True)
@@ -348,14 +354,14 @@ def _list(c: Compilation, node: ast.Call, called: Special, hint: Type | None) ->
     return comprehension_over(c, node, of)
 
 
-def _tuple(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _tuple(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     if not node.args:
         return c.emit("prim::TupleConstruct", (), T.tuple_of(), at=node)
     of = expression(c, _one(c, node, "tuple"))
     return Many(members(c, node, of)).value(c, node)
 
 
-def _dict(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _dict(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     kinds = hint.args if hint is not None and hint.kind == "Dict" else (T.STR, T.TENSOR)
     if node.args:
         of = value(c, node.args[0], hint)
@@ -385,7 +391,7 @@ def _format(c: Compilation, node: ast.Call, called: Special, hint: Type | None) 
     return c.emit("aten::format", [called.of, *args], T.STR, at=node)
 
 
-def _to_list(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _to_list(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     assert called.of is not None
     if hint is None:
         c.fail(
@@ -410,7 +416,7 @@ def _to_dtype(c: Compilation, node: ast.Call, called: Special, hint: Type | None
     return call_op(c, "aten::to", [called.of, dtype, no, no, none], at=node)
 
 
-def _fork(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _fork(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     if not node.args:
         c.fail(node, "fork needs a function to call")
     target = expression(c, node.args[0])
@@ -433,7 +439,7 @@ def _fork(c: Compilation, node: ast.Call, called: Special, hint: Type | None) ->
     return made.add_output(Type("Future", block.outputs_[0].type()))
 
 
-def _wait(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _wait(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     of = value(c, _one(c, node, "wait"))
     return call_op(c, "aten::wait", [of], at=node)
 
@@ -446,12 +452,12 @@ def _super(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -
     return SuperRef(of, owner)
 
 
-def _sum(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _sum(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     args, kwargs = arguments(c, node)
     return call_op(c, "aten::sum", args, kwargs, at=node)
 
 
-def _sorted(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _sorted(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
     args, kwargs = arguments(c, node)
     return call_op(c, "aten::sorted", args, kwargs, at=node)
 

@@ -108,7 +108,7 @@ def _static(kind: ClassType, fn: Callable[..., Any], name: str) -> ScriptFunctio
     return ScriptFunction(name, f"{kind.name}.{name}", lambda: declaration_of(fn))
 
 
-def type_of_object(value: Any) -> ClassType:
+def type_of_object(value: object) -> ClassType:
     """The type of an object of a scripted class or of a module.
 
     Raises:
@@ -123,7 +123,7 @@ def type_of_object(value: Any) -> ClassType:
         raise TypeError from None
 
 
-def object_of(value: Any, kind: ClassType) -> Any:
+def object_of(value: object, kind: ClassType) -> Any:
     """The value, if it is an object of a type.
 
     Code of archives takes for one whatever its lists and casts hold; attributes of anything else
@@ -194,7 +194,7 @@ def _switch(cls: type) -> ClassType:
     return kind
 
 
-def from_source(kind: ClassType, text: str, resolver: Any, filename: str) -> None:
+def from_source(kind: ClassType, text: str, resolver: Resolver, filename: str) -> None:
     """Fill a type with the attributes and methods that a class in a source has."""
     parse = compiler.function.parse
     Source = compiler.source.Source

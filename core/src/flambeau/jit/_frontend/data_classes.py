@@ -34,7 +34,7 @@ def is_generated(cls: type, fn: Callable[..., Any]) -> bool:
     return dataclasses.is_dataclass(cls) and inspect.unwrap(fn).__code__.co_filename in places
 
 
-def generated_method(kind: ClassType, cls: Any, name: str) -> ScriptFunction | None:
+def generated_method(kind: ClassType, cls: type, name: str) -> ScriptFunction | None:
     """``__init__`` or a comparison of a data class; scripted programs do not see the others.
 
     Raises:
@@ -79,7 +79,7 @@ def _comparison(
     return _method(kind, f"{''.join(lines)}    return {at_end}\n", {"Own": cls})
 
 
-def _init(kind: ClassType, cls: Any) -> ScriptFunction:
+def _init(kind: ClassType, cls: type) -> ScriptFunction:
     fields = [f for f in dataclasses.fields(cls) if f.init]
     if any(f.default_factory is not dataclasses.MISSING for f in fields):
         raise NotImplementedError(

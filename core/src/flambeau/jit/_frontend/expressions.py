@@ -85,7 +85,7 @@ def value(c: Compilation, node: ast.expr, hint: Type | None = None) -> Value:
     return as_value(c, node, expression(c, node, hint))
 
 
-def _constant(c: Compilation, node: ast.Constant, hint: Type | None) -> Any:
+def _constant(c: Compilation, node: ast.Constant, hint: Type | None) -> Value | Sugar:
     if node.value is Ellipsis:
         c.fail(node, "'...' is only supported in subscripts")
     if isinstance(node.value, bytes):
@@ -95,7 +95,7 @@ def _constant(c: Compilation, node: ast.Constant, hint: Type | None) -> Any:
     return c.constant(node.value, at=node)
 
 
-def _name(c: Compilation, node: ast.Name, hint: Type | None) -> Any:
+def _name(c: Compilation, node: ast.Name, hint: Type | None) -> Value | Sugar:
     return c.lookup(node, node.id)
 
 
@@ -213,7 +213,7 @@ def _compare_tuples(c: Compilation, node: ast.AST, name: str, left: Value, right
     return total if total is not None else c.constant(name == "eq", at=node)
 
 
-def _if_expression(c: Compilation, node: ast.IfExp, hint: Type | None) -> Any:
+def _if_expression(c: Compilation, node: ast.IfExp, hint: Type | None) -> Value | Sugar:
     test = condition(c, node.test)
     if test.static is not None:
         frame = Frame(c.frame)
@@ -243,7 +243,7 @@ def _if_expression(c: Compilation, node: ast.IfExp, hint: Type | None) -> Any:
     return made.add_output(kind)
 
 
-def _tuple(c: Compilation, node: ast.Tuple, hint: Type | None) -> Any:
+def _tuple(c: Compilation, node: ast.Tuple, hint: Type | None) -> Value | Sugar:
     hints = hint.args if hint is not None and hint.kind == "Tuple" else ()
     parts: list[Any] = []
     for at, each in enumerate(node.elts):
@@ -321,7 +321,7 @@ def _common(
     return kind
 
 
-def _dict(c: Compilation, node: ast.Dict, hint: Type | None) -> Any:
+def _dict(c: Compilation, node: ast.Dict, hint: Type | None) -> Value | Sugar:
     wanted = _inside(hint, "Dict")
     keys: list[Value] = []
     values: list[Value] = []
@@ -357,7 +357,7 @@ def _subscript(c: Compilation, node: ast.Subscript, hint: Type | None) -> Value 
     return subscript(c, node, of, node.slice)
 
 
-def _pick(c: Compilation, node: ast.AST, parts: list[Any] | None, at: ast.expr) -> Any:
+def _pick(c: Compilation, node: ast.AST, parts: list[Any] | None, at: ast.expr) -> Value | Sugar:
     if parts is None:
         c.fail(node, "this cannot be subscripted")
     if isinstance(at, ast.Slice):
@@ -553,21 +553,21 @@ def _index_value(c: Compilation, part: ast.expr, found: Value) -> Value:
 
 def _list_comprehension(
     c: Compilation, node: ast.ListComp | ast.GeneratorExp, hint: Type | None
-) -> Any:
+) -> Value | Sugar:
     comprehension = compiler.loops.comprehension
 
     wanted = _inside(hint, "List")
     return comprehension(c, node, [node.elt], T.list_of(wanted[0]) if wanted else None)
 
 
-def _dict_comprehension(c: Compilation, node: ast.DictComp, hint: Type | None) -> Any:
+def _dict_comprehension(c: Compilation, node: ast.DictComp, hint: Type | None) -> Value | Sugar:
     comprehension = compiler.loops.comprehension
 
     wanted = _inside(hint, "Dict")
     return comprehension(c, node, [node.key, node.value], T.dict_of(*wanted) if wanted else None)
 
 
-def _joined(c: Compilation, node: ast.JoinedStr, hint: Type | None) -> Any:
+def _joined(c: Compilation, node: ast.JoinedStr, hint: Type | None) -> Value | Sugar:
     text, parts = "", []
     for each in node.values:
         if isinstance(each, ast.Constant):
@@ -581,7 +581,7 @@ def _joined(c: Compilation, node: ast.JoinedStr, hint: Type | None) -> Any:
     return c.emit("aten::format", [made, *parts], T.STR, at=node)
 
 
-def _call(c: Compilation, node: ast.Call, hint: Type | None) -> Any:
+def _call(c: Compilation, node: ast.Call, hint: Type | None) -> Value | Sugar:
     call = compiler.calls.call
 
     return call(c, node, hint)

@@ -110,7 +110,7 @@ def _enumerate(c: Compilation, node: ast.Call) -> Iteration:
     return Iteration(inner.length, item)
 
 
-def _pair(parts: list[Any]) -> Any:
+def _pair(parts: list[Any]) -> Value | Sugar:
     Many = compiler.values.Many
 
     return Many(parts)
@@ -239,7 +239,7 @@ def _bracketed(c: Compilation, node: ast.Tuple) -> bool:
     return line[node.col_offset : node.col_offset + 1] == "("
 
 
-def compile_while(c: Compilation, node: ast.While) -> Any:
+def compile_while(c: Compilation, node: ast.While) -> Value | Sugar:
     """A loop while something holds; answers how it leaves."""
     if node.orelse:
         c.unsupported(node, "else branches of while loops aren't supported")
@@ -282,7 +282,7 @@ class _Step(ast.stmt):
         ast.copy_location(self, loop)
 
 
-def step(c: Compilation, node: Any) -> Any:
+def step(c: Compilation, node: Any) -> Value | Sugar:
     """Compile one turn of an unrolled loop."""
     assign_to = compiler.statements.assign_to
     statements = compiler.statements.statements
@@ -413,7 +413,7 @@ def comprehension(
     node: ast.ListComp | ast.GeneratorExp | ast.DictComp,
     parts: list[ast.expr],
     wanted: Type | None,
-) -> Any:
+) -> Value | Sugar:
     """``[element for x in it if test]``, and the same of dicts."""
     if len(node.generators) != 1:
         c.unsupported(node, "Only a single generator is currently supported")
@@ -510,6 +510,6 @@ def _free(target: ast.expr) -> dict[str, Any]:
     return {}
 
 
-def as_target(c: Compilation, node: ast.AST, of: Value | Sugar) -> Any:
+def as_target(c: Compilation, node: ast.AST, of: Value | Sugar) -> Value | Sugar:
     """What a loop binds."""
     return as_value(c, node, of) if isinstance(of, Value) else of

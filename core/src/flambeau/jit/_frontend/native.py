@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import flambeau as fb
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flambeau._tensor.tensor import Tensor
 
 
@@ -109,14 +111,14 @@ def convolution(
     input: Tensor,
     weight: Tensor,
     bias: Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
     transposed: bool,
-    output_padding: Any,
+    output_padding: Sequence[int],
     groups: int,
     *switches: object,
-) -> Any:
+) -> Tensor:
     """A convolution of any rank; the switches say which library computes it."""
     rank = weight.dim() - 2
     if transposed:
@@ -131,9 +133,9 @@ def convolution_mode(
     input: Tensor,
     weight: Tensor,
     bias: Tensor,
-    stride: Any,
+    stride: Sequence[int],
     padding: str,
-    dilation: Any,
+    dilation: Sequence[int],
     groups: int,
 ) -> Tensor:
     """A convolution of any rank whose padding is ``"same"`` or ``"valid"``."""
@@ -141,7 +143,7 @@ def convolution_mode(
     return function(input, weight, bias, stride, padding, dilation, groups)
 
 
-def norm_except_dim(v: Any, power: int, dim: int) -> Tensor:
+def norm_except_dim(v: Tensor, power: int, dim: int) -> Tensor:
     """The norms over all dimensions but one, which are kept; of all for dimension -1."""
     dims = [each for each in range(v.dim()) if each != dim % v.dim()] if dim != -1 else None
     if dims is None:
@@ -149,7 +151,9 @@ def norm_except_dim(v: Any, power: int, dim: int) -> Tensor:
     return v.norm(power, dims, True)
 
 
-def pad_sequence(sequences: Any, batch_first: bool, padding_value: float, side: str) -> Tensor:
+def pad_sequence(
+    sequences: list[Tensor], batch_first: bool, padding_value: float, side: str
+) -> Tensor:
     """Tensors of several lengths as one, as ``nn.utils.rnn.pad_sequence``."""
     function = importlib.import_module("flambeau.nn.utils.rnn").pad_sequence
     return function(sequences, batch_first, padding_value, padding_side=side)

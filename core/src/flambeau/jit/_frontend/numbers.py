@@ -51,7 +51,7 @@ def _back() -> dict[Any, int]:
     return {each: n for table in _tables().values() for n, each in table.items()}
 
 
-def number_of(value: Any) -> int:
+def number_of(value: object) -> int:
     """The integer for a dtype, layout or memory format."""
     return _back()[value]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType
 
     from flambeau.jit._types import Type
 
@@ -26,7 +27,7 @@ _outside = _Outside()
 
 
 @contextlib.contextmanager
-def seen_from(frame: Any, also: Mapping[str, Any]) -> Iterator[None]:
+def seen_from(frame: FrameType, also: Mapping[str, Any]) -> Iterator[None]:
     """A block in which what a frame sees, and some names more, may be named in types and texts."""
     before = _outside.scopes
     _outside.scopes = (*before, also, frame.f_locals)
@@ -52,7 +53,7 @@ class Resolver:
     ) -> None:
         self.scopes, self.scripted, self.types, self.known = scopes, scripted, types or {}, known
 
-    def lookup(self, name: str) -> Any:
+    def lookup(self, name: str) -> object:
         """The object of a name.
 
         Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from flambeau.jit import _types as T
 from flambeau.jit._frontend import annotations as _annotations
@@ -35,6 +35,9 @@ from flambeau.jit._graph import Block, Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import schemas
 from flambeau.jit._types import ClassType
+
+if TYPE_CHECKING:
+    from flambeau.jit._types import Type
 
 FALLS, EXITS, RAISES = "falls", "exits", "raises"
 """How a block ends; the fourth way is a value, the truth of having left."""
@@ -253,11 +256,11 @@ def _join(
             outer.declared[name] = frame.declared[name]
 
 
-def _declared(arms: list[tuple[Block, Frame, Any]], name: str) -> Any:
+def _declared(arms: list[tuple[Block, Frame, Any]], name: str) -> Type | None:
     return next((f.declared[name] for _, f, _ in arms if name in f.declared), None)
 
 
-def _member_by_member(c: Compilation, node: ast.AST, made: Value, wanted: Any) -> Value | None:
+def _member_by_member(c: Compilation, node: ast.AST, made: Value, wanted: Type) -> Value | None:
     """A tuple that was just made, with its members converted to those of another type."""
     if made.node is None or made.node.kind != "prim::TupleConstruct" or wanted.kind != "Tuple":
         return None
@@ -466,7 +469,7 @@ def _mistyped(c: Compilation, node: ast.AST, name: str, kind: T.Type, made: Valu
     )
 
 
-def assign_to(c: Compilation, target: ast.expr, made: Any) -> None:
+def assign_to(c: Compilation, target: ast.expr, made: Value | Sugar) -> None:
     """Bind a target: a name, several, an item or an attribute."""
     if isinstance(target, ast.Name):
         if isinstance(made, Sugar):
@@ -488,7 +491,9 @@ def assign_to(c: Compilation, target: ast.expr, made: Any) -> None:
         c.fail(target, "this cannot be assigned to")
 
 
-def _unpack(c: Compilation, node: ast.AST, targets: Sequence[ast.expr], made: Any) -> None:
+def _unpack(
+    c: Compilation, node: ast.AST, targets: Sequence[ast.expr], made: Value | Sugar
+) -> None:
     stars = [at for at, each in enumerate(targets) if isinstance(each, ast.Starred)]
     if len(stars) > 1:
         c.fail(node, "Only one starred expression is allowed on the lhs")

@@ -27,6 +27,7 @@ from flambeau.utils._named_ops import DEFINED, CustomOp, OpsNamespace
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Mapping, Sequence
+    from types import ModuleType
 
     from flambeau.jit._frontend.function import ScriptFunction
     from flambeau.jit._frontend.state import Compilation
@@ -98,10 +99,10 @@ class Namespace(Sugar):
 
     what = "python module"
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: ModuleType) -> None:
         self.module = module
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
         if _is_flambeau(self.module):
             if name == "ops":
                 return OpNamespace()
@@ -594,7 +595,7 @@ def of_python(c: Compilation, node: ast.AST | None, value: Any, name: str = "") 
     )
 
 
-def _of_bound(c: Compilation, node: ast.AST | None, value: object, name: str) -> Any:
+def _of_bound(c: Compilation, node: ast.AST | None, value: object, name: str) -> Value | Sugar:
     ScriptFunction = compiler.function.ScriptFunction
 
     scripted = getattr(value, "_scripted_function", None)
@@ -611,7 +612,7 @@ def _of_bound(c: Compilation, node: ast.AST | None, value: object, name: str) ->
     )
 
 
-def _of_class(c: Compilation, node: ast.AST | None, value: type) -> Any:
+def _of_class(c: Compilation, node: ast.AST | None, value: type) -> Value | Sugar:
     if issubclass(value, enum.Enum):
         return EnumRef(_annotations.of_enum(value))  # type: ignore[arg-type]
     if issubclass(value, BaseException):
@@ -816,7 +817,9 @@ def _class_attribute(c: Compilation, node: Any, of: Value, kind: ClassType, name
     )
 
 
-def _of_module_value(c: Compilation, node: ast.AST, of: Value, kind: ClassType, name: str) -> Any:
+def _of_module_value(
+    c: Compilation, node: ast.AST, of: Value, kind: ClassType, name: str
+) -> Value | Sugar:
     value = kind.values[name]
     if _decorators.is_ignored(value):
         return IgnoredRef(value, of if inspect.isfunction(value) else None, name)

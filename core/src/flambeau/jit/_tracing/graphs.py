@@ -68,7 +68,7 @@ def trace_graph(
     return recorder.graph, result
 
 
-def argument_names(function: Any, count: int) -> list[str]:
+def argument_names(function: Callable[..., Any], count: int) -> list[str]:
     """The names of the first arguments of a function."""
     found: list[str] = []
     target = getattr(function, "forward", function) if _is_module(function) else function
@@ -85,11 +85,11 @@ def argument_names(function: Any, count: int) -> list[str]:
     return found[:count]
 
 
-def _is_module(what: Any) -> bool:
+def _is_module(what: object) -> bool:
     return isinstance(what, fb.nn.Module)
 
 
-def _type_of(given: Any) -> Type:
+def _type_of(given: object) -> Type:
     """The type of an input.
 
     Raises:
@@ -127,7 +127,7 @@ def _enter(c: Recorder, given: Any, value: Value) -> Any:
     return made
 
 
-def _leave(c: Recorder, result: Any, strict: bool) -> Value:
+def _leave(c: Recorder, result: object, strict: bool) -> Value:
     """The value that a program returned."""
     if isinstance(result, (list, dict)) and strict:
         kind = "list" if isinstance(result, list) else "dict"

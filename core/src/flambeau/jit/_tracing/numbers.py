@@ -30,7 +30,7 @@ class TracedInt(int):
         _baked(self, "float")
         return int.__float__(self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return int, (int.__int__(self),)
 
 
@@ -68,7 +68,7 @@ class TracedFloat(float):
         _baked(self, "integer" if ndigits is None else "float")
         return float.__round__(self, ndigits)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return float, (float.__float__(self),)
 
 

@@ -24,6 +24,7 @@ from flambeau.plugin.forks import make_lock
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
+    from flambeau.jit._tracing.numbers import TracedInt
     from flambeau.jit._tracing.recorder import Recorder
 
 _lock = make_lock()
@@ -32,7 +33,7 @@ _undo: list[Callable[[], None]] = []
 
 
 @contextmanager
-def tracing(recorder: Recorder, function: Any) -> Iterator[None]:
+def tracing(recorder: Recorder, function: Callable[..., Any]) -> Iterator[None]:
     """A block in which what this thread calls is noted; everything is put back after it."""
     with ExitStack() as stack:
         _begin()
@@ -54,7 +55,7 @@ class _Namespaces:
         self.seen: set[int] = set()
         self.thread = threading.get_ident()
 
-    def of(self, function: Any) -> None:
+    def of(self, function: Callable[..., Any]) -> None:
         """Let the public functions that a function's module has imported be seen."""
         space = getattr(getattr(function, "__func__", function), "__globals__", None)
         if space is not None and id(space) not in self.seen:
@@ -80,7 +81,7 @@ def _end() -> None:
                 _undo.pop()()
 
 
-def _replace(owner: type, name: str, made: Any) -> None:
+def _replace(owner: type, name: str, made: object) -> None:
     if name in vars(owner):
         before = vars(owner)[name]
         _undo.append(lambda: setattr(owner, name, before))
@@ -152,7 +153,7 @@ def _recorder(tensor: Tensor) -> Recorder | None:
     return recorder if recorder is not None and recorder.is_traced(tensor) else None
 
 
-def size_of(recorder: Recorder, tensor: Tensor, dim: int) -> Any:
+def size_of(recorder: Recorder, tensor: Tensor, dim: int) -> TracedInt:
     """The size of a dimension as a number of the trace."""
     recorder.look()
     value = call_op(
@@ -187,7 +188,7 @@ def _size(plain: Callable[..., Any]) -> Callable[..., Any]:
     return size
 
 
-def _numel(plain: Callable[..., Any]) -> Any:
+def _numel(plain: Callable[..., Any]) -> Callable[..., Any]:
     def numel(self: Tensor) -> object:
         recorder = _recorder(self)
         if recorder is None:
@@ -225,7 +226,7 @@ def _attribute(name: str, op: str) -> property:
     return property(get, put if writes else None, getattr(plain, "fdel", None), plain.__doc__)
 
 
-def _copied(plain: Callable[..., Any], *further: str) -> Any:
+def _copied(plain: Callable[..., Any], *further: str) -> Callable[..., Any]:
     """A copy, which has no history: what is detached, and perhaps more."""
 
     def copied(self: Tensor, *memo: Any) -> Tensor:
@@ -282,7 +283,7 @@ def _length(plain: Callable[..., Any]) -> Callable[..., Any]:
     return length
 
 
-def _call(plain: Callable[..., Any]) -> Any:
+def _call(plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> object:
         recorder = current()
         if recorder is None or isinstance(self, compiler.modules.ScriptModule):
@@ -313,7 +314,7 @@ def _method(plain: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _applied(cls: type[Any], args: tuple[Any, ...]) -> Any:
+def _applied(cls: type[Any], args: tuple[Any, ...]) -> Callable[..., Any]:
     recorder = current()
     if recorder is not None:
         if for_export.get():

@@ -30,6 +30,7 @@ from flambeau.jit._types import ClassType, Type
 from flambeau.jit.passes._inline import called
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from flambeau._tensor.tensor import Tensor
@@ -103,7 +104,7 @@ class Recorder(Compilation):
         self.constants: dict[Value, int] = {}
         self.made: dict[int, Any] = {}
 
-    def place(self, node: Any = None) -> Place | None:
+    def place(self, node: ast.AST | None = None) -> Place | None:
         return self.here
 
     def look(self) -> None:
@@ -139,14 +140,14 @@ class Recorder(Compilation):
             self.paths[path] = found
         return found
 
-    def bind(self, tensor: Any, value: Value) -> None:
+    def bind(self, tensor: Tensor, value: Value) -> None:
         """Let a tensor be a value of the graph from now on."""
         if not value.is_constant():
             self.arrays.add(tensor._a)
         self.known[id(tensor)] = value
         self.note(value, tensor)
 
-    def note(self, value: Value, real: Any) -> None:
+    def note(self, value: Value, real: object) -> None:
         """Keep what a value is in this run."""
         self.reals[value] = real
 
@@ -154,7 +155,7 @@ class Recorder(Compilation):
         """What a value is in this run."""
         return self.reals[value]
 
-    def tensor(self, tensor: Any) -> Value:
+    def tensor(self, tensor: Tensor) -> Value:
         """The value that a tensor is: a constant, if no node made it."""
         found = self.known.get(id(tensor))
         if found is not None:
@@ -294,7 +295,11 @@ class Recorder(Compilation):
         return traced(self, result, value)
 
     def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Run a call, and note it."""
         kwargs = kwargs or {}
@@ -322,7 +327,9 @@ class Recorder(Compilation):
             return self._constant(func, name, args, kwargs)
         return self._op(func, name, args, kwargs)
 
-    def method(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
+    def method(
+        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Tensor:
         """Run a method that modes do not see, and note it.
 
         Raises:
@@ -337,7 +344,9 @@ class Recorder(Compilation):
                 raise RuntimeError("set_() of a storage cannot be traced")
             return self._op(func, name, args, kwargs)
 
-    def _typed(self, func: Callable[..., Any], args: Any, kwargs: Any) -> Tensor:
+    def _typed(
+        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Tensor:
         """``x.type(dtype)``, which is a conversion."""
         result = func(*args, **kwargs)
         if isinstance(result, fb.Tensor):
@@ -351,7 +360,7 @@ class Recorder(Compilation):
         name: str,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> Any:
+    ) -> Tensor:
         if args and isinstance(args[0], fb.Tensor) and name == "as_tensor":
             where = dict(zip(("dtype", "device"), args[1:], strict=False)) | kwargs
             result = args[0].to(**{key: value for key, value in where.items() if value is not None})
@@ -372,7 +381,9 @@ class Recorder(Compilation):
         self.made[id(made)] = made
         return made
 
-    def _op(self, func: Callable[..., Any], name: str, args: Any, kwargs: Any) -> Any:
+    def _op(
+        self, func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         def emit() -> Value:
             given = {k: v for k, v in kwargs.items() if k not in _UNSEEN}
             return self.op(name, args, given)
@@ -380,7 +391,11 @@ class Recorder(Compilation):
         return self._noted(func, args, kwargs, emit)
 
     def _noted(
-        self, func: Callable[..., Any], args: Any, kwargs: Any, emit: Callable[..., Any]
+        self,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        emit: Callable[..., Any],
     ) -> Any:
         """Run a call after its node was made; without a node its parts are noted."""
         before = len(self.block.nodes_)
@@ -408,7 +423,13 @@ class Recorder(Compilation):
         for key in [key for key, each in self.known.items() if each is value]:
             del self.known[key]
 
-    def _by_parts(self, func: Callable[..., Any], args: Any, kwargs: Any, error: Exception) -> Any:
+    def _by_parts(
+        self,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        error: Exception,
+    ) -> Any:
         """Run a function that is no op, and see the calls that it makes."""
         inner = getattr(func, "_function", None) or getattr(func, "__wrapped__", func)
         self.namespaces.of(inner)
@@ -493,7 +514,7 @@ class Recorder(Compilation):
                 ]
         return call_op(self, op, given)
 
-    def operand(self, tensor: Tensor, number: Any) -> Tensor:
+    def operand(self, tensor: Tensor, number: complex) -> Tensor:
         """A number as a tensor that promotes with another one as the number does."""
         number = plain(number)
         kind = fb.result_type(tensor, number)
@@ -529,7 +550,7 @@ class Recorder(Compilation):
         self,
         func: Callable[..., Any],
         name: str,
-        args: Any,
+        args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
         """Run a function of `nn.functional` as the language has it, and note its ops."""
@@ -553,7 +574,7 @@ class Recorder(Compilation):
         return compiler.interpret.run(self, function, inputs)
 
     def script_call(
-        self, function: ScriptFunction, args: tuple[Tensor | float, ...], kwargs: Any
+        self, function: ScriptFunction, args: tuple[Tensor | float, ...], kwargs: dict[str, Any]
     ) -> Tensor:
         """Note a call of a scripted function, and run it."""
         self.look()
@@ -563,7 +584,9 @@ class Recorder(Compilation):
         value = self.emit("prim::CallFunction", [made, *inputs], function.returned)
         return self._called(lambda: function(*plain(args), **kwargs), value)
 
-    def method_call(self, method: Any, args: Any, kwargs: Any, run: Any) -> Any:
+    def method_call(
+        self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Callable[..., Any]
+    ) -> Any:
         """Note a call of a method of a scripted module, and run it."""
         self.look()
         of, function = method.of, method.function
@@ -589,7 +612,7 @@ class Recorder(Compilation):
         value = self.emit("prim::PythonOp", inputs, kind, _function=function)
         return self.give(result, value)
 
-    def gradient_call(self, cls: Any, args: Any) -> Any:
+    def gradient_call(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """Note a call of a class of autograd, which Python runs in each run, and run it."""
         self.look()
         call = Applied(cls, args)
@@ -605,7 +628,7 @@ class Recorder(Compilation):
         self.give(tuple(tensors) if several else result, value)
         return result
 
-    def _matched(self, function: Any, args: Any, kwargs: Any) -> list[Value]:
+    def _matched(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Value]:
         given = [each if isinstance(each, Value) else self.value(each) for each in args]
         named = {k: self.value(v) for k, v in kwargs.items()}
         try:
@@ -670,10 +693,10 @@ def _is_number(what: TracedInt | float) -> bool:
     return isinstance(what, (int, float)) and not isinstance(what, bool)
 
 
-def _condition_first(input: Tensor, condition: Any, other: Any) -> tuple[Any, ...]:
+def _condition_first(input: Tensor, condition: Tensor, other: Any) -> tuple[Any, ...]:
     """The arguments of the method `where` as the function has them."""
     return condition, input, other
 
 
-def _has_tensor(what: Any) -> bool:
+def _has_tensor(what: object) -> bool:
     return bool(_tensors(what))

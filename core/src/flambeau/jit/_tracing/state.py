@@ -57,7 +57,7 @@ def is_library(frame: FrameType) -> bool:
     return name.partition(".")[0] == "flambeau" or name in ("contextlib", "functools")
 
 
-def user_frame(depth: int = 2) -> Any:
+def user_frame(depth: int = 2) -> FrameType | None:
     """The innermost frame that is a line of the program."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and is_library(frame):

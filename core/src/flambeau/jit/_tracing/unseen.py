@@ -28,7 +28,7 @@ class Arrays:
         self._origins: dict[int, str] = {}
         self.fault: str | None = None
 
-    def add(self, array: Any, origin: str = "") -> None:
+    def add(self, array: object, origin: str = "") -> None:
         """Take an array in, with what made it if no node did."""
         key = id(array)
         self._origins[key] = origin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, sizes
 from flambeau._dispatch.bound import bind, home
@@ -34,6 +34,9 @@ from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
 
 FULL_OF_DEFAULT_DTYPE = False
 """Whether `full` takes the default dtype instead of that of its value, as PyTorch 1.2 did."""
@@ -170,7 +173,7 @@ def empty(
     return finished(unfilled(be, found, dtype), requires_grad, out)
 
 
-def unfilled(be: Any, shape: tuple[int, ...], dtype: DType) -> Tensor:
+def unfilled(be: BoundBackend, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """A tensor with unspecified contents, without any of the public functions' options."""
     make = be.kernels.get("empty")
     try:
@@ -209,7 +212,7 @@ def full(
     return finished(filled(shape, fill_value, dtype, device_or(device, out)), requires_grad, out)
 
 
-def is_sparse(function: str, layout: Any, out: Tensor | None = None) -> bool:
+def is_sparse(function: str, layout: object, out: Tensor | None = None) -> bool:
     """Whether a new tensor of this layout is sparse.
 
     Raises:
@@ -267,7 +270,7 @@ def device_or(device: object, out: Tensor | None) -> Any:
     return need_out(out).device if device is None and out is not None else device
 
 
-def need_out(out: Any) -> Tensor:
+def need_out(out: object) -> Tensor:
     """`out` if it is a tensor.
 
     Raises:
@@ -278,7 +281,7 @@ def need_out(out: Any) -> Tensor:
     return out
 
 
-def order_like(x: Tensor, memory_format: Any) -> Sequence[int] | None:
+def order_like(x: Tensor, memory_format: MemoryFormat | None) -> Sequence[int] | None:
     """The dimensions of a new tensor like `x` from the slowest to the fastest; None: row-major."""
     if memory_format is not None and memory_format is not preserve_format:
         return order_of_memory(memory_format, x.dim())
@@ -289,7 +292,9 @@ def order_like(x: Tensor, memory_format: Any) -> Sequence[int] | None:
     return preserved_order(x._a.shape, x._be.backend.strides(x._a))
 
 
-def arranged(x: Tensor, memory_format: Any, make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+def arranged(
+    x: Tensor, memory_format: MemoryFormat | None, make: Callable[[tuple[int, ...]], Tensor]
+) -> Tensor:
     """``make(shape of x)`` with the order of dimensions in memory that `x` has, or another."""
     return in_order(tuple(x._a.shape), order_like(x, memory_format), make)
 
@@ -676,7 +681,7 @@ def _check_depth(depth: int, data: object) -> None:
         raise ValueError(f"too many dimensions {type(data).__name__!r}")
 
 
-def _check_self(data: Any) -> None:
+def _check_self(data: object) -> None:
     if isinstance(data, (list, tuple)) and any(item is data for item in data):
         raise TypeError("new(): self-referential lists are incompatible")
 

@@ -236,7 +236,7 @@ class Op:
                 if (type(x) is bool) if not hasattr(x, "dtype") else x.dtype is D.bool_:
                     raise RuntimeError(self.refuses_bool)
 
-    def decomposed(self, be: Any) -> Callable[..., Any]:
+    def decomposed(self, be: BoundBackend) -> Callable[..., Any]:
         """The decomposition as a kernel: native arrays in, native arrays out."""
         body, kinds = self.body, self.kinds
 

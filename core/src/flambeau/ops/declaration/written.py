@@ -19,6 +19,7 @@ from flambeau.ops.declaration.nodes import Saved, SavedList, SavedResult
 from flambeau.ops.declaration.parameters import PLAIN, TENSOR, TENSORS
 
 if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
     from flambeau.ops.declaration.rule import Rule
     from flambeau.ops.declaration.table import Op
@@ -127,7 +128,7 @@ def running(op: Op) -> Callable[..., Any]:
     return compiled(text, names_of_run, op.name)
 
 
-def wrapped(be: Any, arrays: tuple[Any, ...]) -> tuple[Tensor, ...]:
+def wrapped(be: BoundBackend, arrays: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The results of a kernel as tensors without history."""
     found = []
     for a in arrays:

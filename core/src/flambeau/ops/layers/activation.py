@@ -350,7 +350,7 @@ def _(F, g, grad, result, dim):
     return F.neg(F.mul(F.mul(g, F.exp(result)), total))
 
 
-def need_floating(x: Any, function: str, argument: str) -> Tensor:
+def need_floating(x: Tensor, function: str, argument: str) -> Tensor:
     """`x` if it is a floating tensor.
 
     Raises:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
 
 
 def check_shape(name: str, what: str, operand: Any, wanted: tuple[int, ...]) -> None:
@@ -19,7 +22,7 @@ def softmax_backward(grad: object, result: Any, dim: int) -> None:
 
 def layer_norm_backward(
     grad: object,
-    input: Any,
+    input: Tensor,
     weight: object,
     mean: object,
     invstd: object,
@@ -36,7 +39,7 @@ def layer_norm_backward(
 
 
 def batch_norm_backward(
-    grad: object, input: Any, weight: object, mean: object, invstd: object
+    grad: object, input: Tensor, weight: object, mean: object, invstd: object
 ) -> None:
     """What `batch_norm_backward` demands."""
     name, shape = "batch_norm_backward", tuple(input.shape)
@@ -47,7 +50,7 @@ def batch_norm_backward(
         check_shape(name, what, operand, shape[1:2])
 
 
-def max_pool2d_backward(grad: object, indices: Any, input_shape: tuple[int, ...]) -> None:
+def max_pool2d_backward(grad: object, indices: Tensor, input_shape: tuple[int, ...]) -> None:
     """What `max_pool2d_backward` demands; it serves max-pooled rows and volumes, too."""
     name, shape = "max_pool2d_backward", tuple(indices.shape)
     check_shape(name, "grad", grad, shape)

@@ -181,8 +181,8 @@ def rnn_sequence_backward(
 
 
 def recurrent_layers(
-    input: Any,
-    hx: Any,
+    input: Tensor,
+    hx: Tensor,
     cx: object,
     params: Sequence[Any],
     mode: str,
@@ -201,9 +201,9 @@ def recurrent_layers_backward(
     grad_output: object,
     grad_hidden: object,
     grad_cell: object,
-    input: Any,
-    hx: Any,
-    cx: Any,
+    input: Tensor,
+    hx: Tensor,
+    cx: Tensor | None,
     params: Sequence[Any],
     output: object,
     reserve: object,

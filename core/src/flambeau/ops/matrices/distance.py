@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.dispatch import common, result_type
@@ -135,7 +133,7 @@ def _between(x: Tensor, y: Tensor, p: float) -> Tensor:
     return (powers.masked_fill(same, 1) ** (1 / p)).masked_fill(same, 0)
 
 
-def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+def _pair(name: str, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
     x, y = need_tensor(x1, name, "x1"), need_tensor(x2, name, "x2")
     dtype = result_type(x, y)
     if not (dtype.is_floating_point or dtype.is_complex):

@@ -19,11 +19,11 @@ def _mirror(hermitian: bool) -> Callable[[Any], Any]:
     return (lambda z: z.conjugate()) if hermitian else (lambda z: z)
 
 
-def _size(z: Any) -> float:
+def _size(z: complex) -> float:
     return abs(z.real) + abs(z.imag)
 
 
-def _over(a: Any, b: Any) -> Any:
+def _over(a: complex, b: complex) -> complex:
     return a / b if b else a * math.inf
 
 
@@ -110,7 +110,7 @@ def _two(a: Rows, k: int, c: Callable[[Any], Any]) -> None:
         a[j][k], a[j][k + 1] = x, y
 
 
-def _block(a: Rows, k: int, c: Callable[[Any], Any], x: Any, y: Any) -> tuple[Any, Any]:
+def _block(a: Rows, k: int, c: Callable[[Any], Any], x: complex, y: complex) -> tuple[Any, Any]:
     """The solution of the two equations of a pivot of two rows, scaled by what couples them."""
     e = a[k + 1][k]
     p, q = _over(a[k][k], e), _over(a[k + 1][k + 1], c(e))

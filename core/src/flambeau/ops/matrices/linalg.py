@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from flambeau.ops.declaration.formulas import Formulas
 
 
-def _mismatch(a: Any, b: Any) -> RuntimeError:
+def _mismatch(a: Tensor, b: Tensor) -> RuntimeError:
     x, y = tuple(a.shape), tuple(b.shape)
     if len(x) == 2 and len(y) == 2:
         return RuntimeError(
@@ -123,7 +123,7 @@ _matmul.node = MatmulNode
 
 
 @composite
-def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
+def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: complex, alpha: complex) -> Tensor:
     product = _matmul(mat1, mat2)
     if alpha != 1:
         product = product * alpha

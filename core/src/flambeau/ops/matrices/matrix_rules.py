@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
 
 
-def _refuse(what: str, *operands: Any) -> None:
+def _refuse(what: str, *operands: Tensor) -> None:
     shapes = " and ".join(str(tuple(operand.shape)) for operand in operands)
     raise RuntimeError(f"linalg: expected {what}, got shapes {shapes}")
 
@@ -46,14 +49,14 @@ def triangular_solve(self: object, other: object, upper: bool, unitriangular: bo
     _check_sides(self, other)
 
 
-def ldl_solve(self: Any, pivots: Any, other: object, hermitian: bool) -> None:
+def ldl_solve(self: Any, pivots: Tensor, other: object, hermitian: bool) -> None:
     """What `ldl_solve` demands."""
     _check_sides(self, other)
     if tuple(pivots.shape) != tuple(self.shape[:-1]):
         _refuse("a pivot for each row", self, pivots)
 
 
-def householder_product(self: Any, tau: Any) -> None:
+def householder_product(self: Tensor, tau: Tensor) -> None:
     """What `householder_product` demands."""
     tall = len(self.shape) > 1 and self.shape[-2] >= self.shape[-1]
     if not tall or len(tau.shape) != len(self.shape) - 1 or tau.shape[-1] > self.shape[-1]:

@@ -37,7 +37,7 @@ class StepOp(Op):
         self._counts = names.index("steps") if "steps" in names else None
         self._numbers = tuple(names.index(n) for n in _NUMBERS if n in names)
 
-    def decomposed(self, be: Any) -> Callable[..., Any]:
+    def decomposed(self, be: BoundBackend) -> Callable[..., Any]:
         """Not a function of native arrays: without a kernel the body runs on tensors."""
 
         def refuse(*args: object) -> object:

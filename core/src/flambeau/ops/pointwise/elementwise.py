@@ -525,7 +525,7 @@ def _(F, g, self):
 
 
 @composite
-def _clamp(self: Tensor, low: Any, high: Any) -> Tensor:
+def _clamp(self: Tensor, low: float | None, high: float | None) -> Tensor:
     """Limits are numbers of the dtype of `self`, or None."""
     if low is not None:
         self = where(self < low, low, self)
@@ -1372,7 +1372,7 @@ def _need_factor(factor: Any) -> None:
                 raise TypeError(f"argument must be Number, not {kind}") from None
 
 
-def times(x: Tensor, factor: Any) -> Tensor:
+def times(x: Tensor, factor: complex) -> Tensor:
     """factor * x in the dtype of `x`; a bool tensor takes the factor's truth.
 
     Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -50,6 +50,9 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import Op, composite
 from flambeau.ops.randomness import random as streams
 
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+
 STD_IS_POSITIVE = True
 """Whether a tensor of standard deviations is refused if one of them is negative."""
 
@@ -61,7 +64,7 @@ class RandomOp(Op):
         super().__init__(body, "composite", differentiable=False)
         self._shape = shape
 
-    def decomposed(self, be: Any) -> Callable[..., Any]:
+    def decomposed(self, be: BoundBackend) -> Callable[..., Any]:
         """The stream's numbers as a native array; on ``meta``, only their shape."""
 
         def run(*args: object) -> Any:

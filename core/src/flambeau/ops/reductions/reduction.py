@@ -55,7 +55,7 @@ def spread(
     return F.reshape(a, tuple(1 if i in dim else n for i, n in enumerate(shape)))
 
 
-def _need_elements(name: str, self: Any, dim: tuple[int, ...]) -> None:
+def _need_elements(name: str, self: Tensor, dim: tuple[int, ...]) -> None:
     for d in dim:
         if self.shape[d] == 0:
             raise IndexError(

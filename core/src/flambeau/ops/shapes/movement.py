@@ -49,6 +49,8 @@ from flambeau.ops.declaration.table import OPS, Op, composite, primitive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from flambeau._dispatch.bound import BoundBackend
+
 
 class ViewOp(Op):
     """A canonical op whose result shares the memory of its first argument."""
@@ -56,7 +58,7 @@ class ViewOp(Op):
     def _run(self, *args: Any) -> Any:
         return apply_view(args[0], self.name, args[1:], self.name.capitalize())
 
-    def decomposed(self, be: Any) -> Any:
+    def decomposed(self, be: BoundBackend) -> Any:
         raise NotImplementedError(self.name)
 
     @property
@@ -101,7 +103,7 @@ def _diagonal(self: Tensor, offset: int, dim1: int, dim2: int) -> Spec:
     return Spec(geometry("diagonal", _row_major(self), (offset, dim1, dim2))[0], self.dtype)
 
 
-def _row_major(s: Any) -> Any:
+def _row_major(s: Any) -> tuple[Any, ...]:
     return tuple(s.shape), contiguous_strides(s.shape), 0
 
 
@@ -163,7 +165,9 @@ def _(F, g, offset, dim1, dim2):
     return F.diagonal(g, offset, dim1, dim2)
 
 
-def _storage_positions(like: Tensor, shape: Any, stride: Any, offset: int) -> Tensor:
+def _storage_positions(
+    like: Tensor, shape: Sequence[int], stride: Sequence[int], offset: int
+) -> Tensor:
     be = like._be
     total = wrap(be, be.full((1,) * len(shape), offset, D.int64), D.int64)
     for d, (n, s) in enumerate(zip(shape, stride, strict=True)):
@@ -173,7 +177,12 @@ def _storage_positions(like: Tensor, shape: Any, stride: Any, offset: int) -> Te
 
 
 def _within(
-    base: tuple[int, ...], shape: Any, stride: Any, offset: int, base_stride: Any, base_offset: int
+    base: tuple[int, ...],
+    shape: Sequence[int],
+    stride: Sequence[int],
+    offset: int,
+    base_stride: Sequence[int],
+    base_offset: int,
 ) -> bool:
     """Whether an as_strided view surely selects elements of a row-major base only."""
     last = offset + sum_products(shape, stride)
@@ -184,10 +193,10 @@ def _within(
 def _logical_positions(
     like: Tensor,
     base: tuple[int, ...],
-    shape: Any,
-    stride: Any,
+    shape: Sequence[int],
+    stride: Sequence[int],
     offset: int,
-    base_stride: Any,
+    base_stride: Sequence[int],
     base_offset: int,
 ) -> Tensor:
     """Row-major positions in a base of the elements that an as_strided view selects.
@@ -913,7 +922,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     return _joined(_cat([cast(p, dtype) for p in full or parts[:1]], d), out, tensors)
 
 
-def _joined(result: Tensor, out: Tensor | None, tensors: Any) -> Tensor:
+def _joined(result: Tensor, out: Tensor | None, tensors: Sequence[Tensor]) -> Tensor:
     if out is None:
         return result
     if isinstance(out, Tensor) and result.dtype.category > out.dtype.category:
@@ -924,7 +933,7 @@ def _joined(result: Tensor, out: Tensor | None, tensors: Any) -> Tensor:
 concat = concatenate = cat
 
 
-def _alike(tensors: Any) -> bool:
+def _alike(tensors: Sequence[Tensor]) -> bool:
     """Whether these are plain tensors of one dtype and rank, which need no closer look."""
     kind = type(tensors)
     if (kind is not list and kind is not tuple) or not tensors or type(tensors[0]) is not Tensor:
@@ -939,7 +948,7 @@ def _alike(tensors: Any) -> bool:
     return True
 
 
-def _parts(name: str, tensors: Any) -> list[Tensor]:
+def _parts(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     if isinstance(tensors, Tensor):
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
     found = list(tensors)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
@@ -16,7 +15,7 @@ from flambeau.ops.shapes.movement import cat
 
 
 @composite
-def _constant_pad_nd(self: Tensor, pad: tuple[tuple[int, int], ...], value: Any) -> Tensor:
+def _constant_pad_nd(self: Tensor, pad: tuple[tuple[int, int], ...], value: complex) -> Tensor:
     """`value` before and after each dimension, as often as `pad` says; negative numbers crop."""
     result = self
     for dim, (before, after) in enumerate(pad):

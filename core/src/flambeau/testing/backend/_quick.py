@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau._dispatch.bound import bind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SECONDS = 60.0
 
@@ -31,7 +34,7 @@ _OF_BOOLS = ("all", "any")
 _DIFFERENTIATED = frozenset(["matmul", "softmax", "log_softmax", "conv2d", "layer_norm", "sort"])
 
 
-def is_quick(test: Any, module: str, params: Mapping[str, Any]) -> bool:
+def is_quick(test: Callable[..., Any], module: str, params: Mapping[str, Any]) -> bool:
     """Whether a case of a test function belongs to a first verdict.
 
     The whole kit asks for every dtype and layout, every derivative, and every write through every

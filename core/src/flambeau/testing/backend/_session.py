@@ -146,7 +146,7 @@ def seconds_of(config: pytest.Config) -> float:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: Any) -> bool | None:
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     """Report a test as not reached once the time is over."""
     seconds = seconds_of(item.config)
     if not seconds or not _runs(item):

@@ -35,7 +35,7 @@ def worked(device: str) -> fb.Tensor:
 
 
 @contextmanager
-def current(backend: Any, index: int, stream: object) -> Iterator[None]:
+def current(backend: Accelerator, index: int, stream: object) -> Iterator[None]:
     before = backend.current_stream(index)
     backend.set_stream(index, stream)
     try:
@@ -44,12 +44,12 @@ def current(backend: Any, index: int, stream: object) -> Iterator[None]:
         backend.set_stream(index, before)
 
 
-def same(backend: Any, a: object, b: object) -> bool:
+def same(backend: Accelerator, a: object, b: object) -> bool:
     return a == b or backend.stream_handle(a) == backend.stream_handle(b)
 
 
 @kit.cases("backend index", accelerators)
-def test_reading_waits_for_the_work(device: str, backend: Any, index: int) -> None:
+def test_reading_waits_for_the_work(device: str, backend: Accelerator, index: int) -> None:
     with current(backend, index, backend.new_stream(index, 0)):
         x = worked(device)
         assert not kit.difference(kit.numbers(x), [1.0] * SIZE**2)
@@ -58,7 +58,9 @@ def test_reading_waits_for_the_work(device: str, backend: Any, index: int) -> No
 
 
 @kit.cases("backend index", accelerators)
-def test_a_stream_is_current_in_its_thread_only(device: str, backend: Any, index: int) -> None:
+def test_a_stream_is_current_in_its_thread_only(
+    device: str, backend: Accelerator, index: int
+) -> None:
     default = backend.default_stream(index)
     assert same(backend, backend.current_stream(index), default)
     stream, seen = backend.new_stream(index, 0), []
@@ -73,7 +75,7 @@ def test_a_stream_is_current_in_its_thread_only(device: str, backend: Any, index
 
 @kit.cases("backend index", accelerators)
 def test_a_stream_that_waits_for_an_event_sees_what_came_before(
-    device: str, backend: Any, index: int
+    device: str, backend: Accelerator, index: int
 ) -> None:
     first, second = (backend.new_stream(index, 0) for _ in range(2))
     with current(backend, index, first):
@@ -89,7 +91,7 @@ def test_a_stream_that_waits_for_an_event_sees_what_came_before(
 
 
 @kit.cases("backend index", accelerators)
-def test_waiting_means_done(device: str, backend: Any, index: int) -> None:
+def test_waiting_means_done(device: str, backend: Accelerator, index: int) -> None:
     stream = backend.new_stream(index, 0)
     first, last = (backend.new_event(index, True, False, False) for _ in range(2))
     with current(backend, index, stream):
@@ -113,7 +115,7 @@ def test_waiting_means_done(device: str, backend: Any, index: int) -> None:
 
 @kit.cases("backend index", accelerators)
 def test_streams_that_never_meet_give_the_same_numbers(
-    device: str, backend: Any, index: int
+    device: str, backend: Accelerator, index: int
 ) -> None:
     found = []
     for stream in [backend.new_stream(index, priority) for priority in (0, -1, 0)]:

@@ -27,7 +27,7 @@ def CppExtension(name: str, sources: list[str], *args: object, **kwargs: object)
     return _extension(name, sources, args, kwargs, cuda=False)
 
 
-def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Extension:
+def CUDAExtension(name: str, sources: list[str], *args: object, **kwargs: Any) -> Extension:
     """As `CppExtension`, with headers and libraries of CUDA; nvcc compiles the sources in ``.cu``.
 
     ``extra_compile_args`` may be ``{"cxx": [...], "nvcc": [...]}``.

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.functional._arguments import Size, sizes
 from flambeau.overrides import takes_as_annotated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @overload
@@ -237,7 +240,7 @@ def max_pool3d_with_indices(
 
 
 def adaptive_max_pool1d(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The maxima of `output_size` windows that cover a signal; with `return_indices` also where.
 
@@ -256,7 +259,7 @@ def adaptive_max_pool1d(
 
 
 def adaptive_max_pool1d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = True
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = True
 ) -> tuple[Tensor, Tensor]:
     """`adaptive_max_pool1d` with the indices, whatever `return_indices` says.
 
@@ -268,7 +271,7 @@ def adaptive_max_pool1d_with_indices(
 
 
 def adaptive_max_pool2d(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The maxima of `output_size` windows that cover an image; with `return_indices` also where.
 
@@ -288,7 +291,7 @@ def adaptive_max_pool2d(
 
 
 def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = True
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = True
 ) -> tuple[Tensor, Tensor]:
     """`adaptive_max_pool2d` with the indices, whatever `return_indices` says.
 
@@ -300,7 +303,7 @@ def adaptive_max_pool2d_with_indices(
 
 
 def adaptive_max_pool3d(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The maxima of `output_size` windows that cover a volume; with `return_indices` also where.
 
@@ -319,7 +322,7 @@ def adaptive_max_pool3d(
 
 
 def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = True
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = True
 ) -> tuple[Tensor, Tensor]:
     """`adaptive_max_pool3d` with the indices, whatever `return_indices` says.
 

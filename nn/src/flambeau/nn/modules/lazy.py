@@ -11,6 +11,8 @@ from flambeau.nn.parameter import is_lazy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from flambeau.nn.module import Module
+
 
 __all__ = ["LazyModuleMixin"]
 
@@ -69,7 +71,7 @@ class LazyModuleMixin(Registry):
         return any(map(is_lazy, (*self._parameters.values(), *self._buffers.values())))
 
     def _infer_parameters(
-        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+        self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> None:
         """The hook before the first forward; it takes itself out."""
         module.initialize_parameters(*args, **(kwargs or {}))

@@ -104,7 +104,7 @@ class RNNBase(Module):
                 self._flat_weights_names += names
         self.reset_parameters()
 
-    def _check_settings(self, dropout: Any) -> None:
+    def _check_settings(self, dropout: float) -> None:
         if (
             not isinstance(dropout, numbers.Real)
             or not 0 <= float(dropout) <= 1

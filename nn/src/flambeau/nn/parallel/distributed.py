@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -16,6 +16,9 @@ from flambeau.nn.parallel._places import Device, device_type, placed
 from flambeau.nn.parallel.parallel_apply import parallel_apply
 from flambeau.nn.parallel.replicate import replicate
 from flambeau.nn.parallel.scatter_gather import gather, scatter_kwargs
+
+if TYPE_CHECKING:
+    from flambeau.distributed import ProcessGroup
 
 __all__ = ["DistributedDataParallel", "DistributedDataParallelCPU"]
 
@@ -68,7 +71,7 @@ class DistributedDataParallel(Module):
         output_device: Device | None = None,
         dim: int = 0,
         broadcast_buffers: bool = True,
-        process_group: Any = None,
+        process_group: ProcessGroup | None = None,
         bucket_cap_mb: float | None = 25,
         find_unused_parameters: bool = False,
         check_reduction: bool = False,

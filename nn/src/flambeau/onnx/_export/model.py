@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau import Tensor
 from flambeau.onnx._export.errors import CheckerError, OnnxExporterError
 from flambeau.onnx._export.graph import Graph, Node, Value, number_of
 
+if TYPE_CHECKING:
+    from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+
 IR_VERSIONS = {9: 4, 10: 5, 11: 6, 12: 7, 13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8}
 """The oldest version of the format that has an opset."""
 
 
-def tensor_proto(tensor: Tensor, name: str = "") -> Any:
+def tensor_proto(tensor: Tensor, name: str = "") -> TensorProto:
     """A tensor as ONNX keeps it."""
     from onnx import TensorProto
 
@@ -47,7 +50,7 @@ class Beside:
         self.end = 0
         self.tensors: list[tuple[int, Tensor]] = []
 
-    def tensor_proto(self, tensor: Tensor, name: str) -> Any:
+    def tensor_proto(self, tensor: Tensor, name: str) -> TensorProto:
         """A tensor that says where its elements are; small ones have them."""
         from onnx import TensorProto
 
@@ -84,7 +87,7 @@ def bytes_of_weights(graph: Graph) -> int:
     )
 
 
-def value_info(value: Value) -> Any:
+def value_info(value: Value) -> ValueInfoProto:
     """Name, dtype and sizes."""
     from onnx import helper
 
@@ -93,7 +96,7 @@ def value_info(value: Value) -> Any:
     return helper.make_tensor_value_info(value.name, number_of(value.dtype), value.shape)
 
 
-def _attribute(name: str, letter: str, value: Any, docs: bool) -> Any:
+def _attribute(name: str, letter: str, value: Any, docs: bool) -> AttributeProto:
     from onnx import AttributeProto, helper
 
     many = isinstance(value, list | tuple)
@@ -116,7 +119,7 @@ def _attribute(name: str, letter: str, value: Any, docs: bool) -> Any:
     return helper.make_attribute(name, value, attr_type=kind)
 
 
-def node_proto(node: Node, docs: bool = False) -> Any:
+def node_proto(node: Node, docs: bool = False) -> NodeProto:
     """A node with its attributes."""
     from onnx import NodeProto
 
@@ -137,7 +140,7 @@ def graph_proto(
     weights: bool = True,
     also: bool = False,
     beside: Beside | None = None,
-) -> Any:
+) -> GraphProto:
     """A graph; `weights` says whether theirs are in it, `also` whether they are inputs too."""
     from onnx import GraphProto
 
@@ -163,7 +166,7 @@ def model_proto(
     also: bool,
     opsets: dict[str, int],
     beside: Beside | None = None,
-) -> Any:
+) -> ModelProto:
     """A model.
 
     Raises:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from flambeau import Tensor
 from flambeau.onnx._export.graph import Graph, Node
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, GraphProto, ModelProto, ValueInfoProto
 
 
 def graph_text(graph: Graph) -> str:
@@ -57,7 +60,7 @@ def _numbers(tensor: Tensor) -> str:
     return f"{{{numbers}}}"
 
 
-def model_text(model: Any) -> str:
+def model_text(model: ModelProto) -> str:
     """A model with all of its messages, as `export_to_pretty_string` gives it."""
     lines = [
         "ModelProto {",
@@ -75,7 +78,7 @@ def model_text(model: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _graph(graph: Any, pad: str, lines: list[str]) -> None:
+def _graph(graph: GraphProto, pad: str, lines: list[str]) -> None:
     lines += [f"{pad}GraphProto {{", f'{pad}  name: "{graph.name}"']
     for what, infos in (("inputs", graph.input), ("outputs", graph.output)):
         lines.append(f"{pad}  {what}: [{', '.join(map(_info, infos))}]")
@@ -96,12 +99,12 @@ def _graph(graph: Any, pad: str, lines: list[str]) -> None:
     lines += [f"{pad}  ]", f"{pad}}}"]
 
 
-def _info(info: Any) -> str:
+def _info(info: ValueInfoProto) -> str:
     dims = [d.dim_param or str(d.dim_value) for d in info.type.tensor_type.shape.dim]
     return f'{{name: "{info.name}", type:Tensor dims: {" ".join(dims)}}}'
 
 
-def _proto_attribute(attribute: Any) -> str:
+def _proto_attribute(attribute: AttributeProto) -> str:
     from onnx import AttributeProto, helper
 
     kind = AttributeProto.AttributeType.Name(attribute.type).lower()

@@ -25,7 +25,7 @@ def _sequence_length(c: Context, x: list[Any]) -> Tensor:
 
 
 @operator("SequenceAt")
-def _sequence_at(c: Context, x: list[Any], position: Tensor) -> Any:
+def _sequence_at(c: Context, x: list[Any], position: Tensor) -> Tensor:
     return x[int(position)]
 
 

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-def iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[fb.Tensor]:
+def iter_tensors(x: object, only_requiring_grad: bool = False) -> Iterator[fb.Tensor]:
     """The tensors in a tensor or in nested lists."""
     if isinstance(x, fb.Tensor):
         if x.requires_grad or not only_requiring_grad:

@@ -15,13 +15,15 @@ from flambeau.utils.data._utils.worker import END, ERROR
 from flambeau.utils.data.dataset import IterableDataset
 
 if TYPE_CHECKING:
+    from flambeau.utils.data.dataloader import DataLoader
+
     pass
 
 
 class Pass:
     """What both kinds of passes share: the order, the seed, and what a stream promised."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: DataLoader[Any]) -> None:
         self._pins = loader.pin_memory and fb.accelerator.is_available()
         if loader.pin_memory and not self._pins:
             warnings.warn(
@@ -85,7 +87,7 @@ class Pass:
 class SingleProcessPass(Pass):
     """Batches made in the calling process."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: DataLoader[Any]) -> None:
         if loader.timeout != 0:
             raise AssertionError(
                 f"timeout={loader.timeout} is for worker processes; with num_workers=0 it must be 0"
@@ -109,7 +111,7 @@ class MultiProcessPass(Pass):
         workers: the processes, also once they have ended; to today's programs ``_workers``.
     """
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         self._epoch = 0
         self._pool = WorkerPool(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flambeau.onnx._export.errors import UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value
@@ -81,7 +81,7 @@ def _transposed(name: str) -> None:
         bias: Value | None = None,
         stride: int | Sequence[int] = 1,
         padding: int | Sequence[int] = 0,
-        output_padding: Any = 0,
+        output_padding: object = 0,
         groups: int = 1,
         dilation: int | Sequence[int] = 1,
     ) -> Value:
@@ -134,7 +134,7 @@ def convolution(
     padding: int | Sequence[int],
     dilation: int | Sequence[int],
     transposed: bool,
-    output_padding: Any,
+    output_padding: object,
     groups: int,
     **flags: object,
 ) -> Value:

@@ -362,7 +362,7 @@ def extreme(g: Graph, kind: str, one: object, other: object) -> Value:
 
 
 @symbolic("where")
-def where(g: Graph, condition: Value, self: object = None, other: object = None) -> Any:
+def where(g: Graph, condition: Value, self: object = None, other: object = None) -> Value:
     if self is None:
         raise UnsupportedOperatorError("`where` of a condition alone; use nonzero")
     x, y = pair(g, self, other)
@@ -453,7 +453,7 @@ def leaky_relu(g: Graph, self: Value, negative_slope: object = 0.01) -> Value:
 
 @symbolic("rrelu")
 def rrelu(
-    g: Graph, self: Value, lower: Any = 1 / 8, upper: Any = 1 / 3, training: bool = False
+    g: Graph, self: Value, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
 ) -> Value:
     if training:
         raise UnsupportedOperatorError("rrelu draws random slopes in training")
@@ -469,7 +469,9 @@ def prelu(g: Graph, self: Value, weight: Value) -> Value:
 
 
 @symbolic("elu")
-def elu(g: Graph, self: Value, alpha: Any = 1, scale: object = 1, input_scale: object = 1) -> Value:
+def elu(
+    g: Graph, self: Value, alpha: float = 1, scale: object = 1, input_scale: object = 1
+) -> Value:
     if scale == 1 and input_scale == 1:
         return g.op("Elu", self, alpha_f=float(alpha))
     inner = g.op("Elu", g.op("Mul", self, g.constant(input_scale, self.dtype)), alpha_f=alpha)
@@ -484,7 +486,7 @@ def selu(g: Graph, self: Value) -> Value:
 
 
 @symbolic("celu")
-def celu(g: Graph, self: Value, alpha: Any = 1.0) -> Value:
+def celu(g: Graph, self: Value, alpha: float = 1.0) -> Value:
     if g.opset >= 12 and self.dtype is fb.float32:
         return g.op("Celu", self, alpha_f=float(alpha))
     scaled = g.op("Div", self, g.constant(alpha, self.dtype))
@@ -563,7 +565,7 @@ def _or_nan(g: Graph, test: Value, x: Value) -> Value:
 
 
 @symbolic("softshrink")
-def softshrink(g: Graph, self: Value, lambd: Any = 0.5) -> Value:
+def softshrink(g: Graph, self: Value, lambd: float = 0.5) -> Value:
     edge, zero = g.constant(lambd, self.dtype), g.constant(0, self.dtype)
     below = _or_nan(g, g.op("Less", self, g.constant(-lambd, self.dtype)), self)
     made = g.op("Where", below, g.op("Add", self, edge), zero)

@@ -291,7 +291,11 @@ def one_hot(g: Graph, self: Value, num_classes: object = -1) -> Value:
 
 @symbolic("repeat_interleave")
 def repeat_interleave(
-    g: Graph, self: Any = None, repeats: object = None, dim: Any = None, output_size: object = None
+    g: Graph,
+    self: Any = None,
+    repeats: object = None,
+    dim: int | None = None,
+    output_size: object = None,
 ) -> Value:
     count = need_number(repeats, "the number of repetitions")
     if not isinstance(count, int):

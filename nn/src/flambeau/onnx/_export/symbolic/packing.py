@@ -90,9 +90,9 @@ def unpack(
     data: Value,
     batch_sizes: Value,
     batch_first: bool,
-    padding_value: Any,
+    padding_value: float,
     total_length: Any,
-) -> Any:
+) -> tuple[Value, ...]:
     """As many steps as the longest sequence has, or `total_length` of them."""
     x, lengths = padded(g, data, batch_sizes)
     rest = x.rank - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.onnx._export.errors import OnnxExporterError
@@ -10,6 +10,9 @@ from flambeau.onnx._export.graph import Graph, Value
 from flambeau.onnx._export.symbolic.convolution import tuple_of
 from flambeau.onnx._export.symbolic.shapes import padded
 from flambeau.onnx._export.table import symbolic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _ceiling(g: Graph, ceil_mode: bool, x: Value, window: tuple[list[int], ...]) -> dict[str, Any]:
@@ -30,7 +33,7 @@ def _ceiling(g: Graph, ceil_mode: bool, x: Value, window: tuple[list[int], ...])
     return {"ceil_mode_i": 1}
 
 
-def _max(spatial: int, indices: bool) -> Any:
+def _max(spatial: int, indices: bool) -> Callable[..., Any]:
     def write(
         g: Graph,
         self: Value,
@@ -39,7 +42,7 @@ def _max(spatial: int, indices: bool) -> Any:
         padding: object = 0,
         dilation: object = 1,
         ceil_mode: bool = False,
-    ) -> Any:
+    ) -> Value | tuple[Value, ...]:
         kernel = tuple_of(kernel_size, spatial)
         steps = tuple_of(stride, spatial) if stride else kernel
         pads, apart = tuple_of(padding, spatial), tuple_of(dilation, spatial)
@@ -73,7 +76,7 @@ def _max(spatial: int, indices: bool) -> Any:
     return write
 
 
-def _average(spatial: int) -> Any:
+def _average(spatial: int) -> Callable[..., Any]:
     def write(
         g: Graph,
         self: Value,
@@ -82,8 +85,8 @@ def _average(spatial: int) -> Any:
         padding: object = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
-        divisor_override: Any = None,
-    ) -> Value:
+        divisor_override: int | None = None,
+    ) -> Value | tuple[Value, ...]:
         kernel = tuple_of(kernel_size, spatial)
         steps = tuple_of(stride, spatial) if stride else kernel
         pads = tuple_of(padding, spatial)
@@ -117,8 +120,8 @@ def _average(spatial: int) -> Any:
     return write
 
 
-def _adaptive(kind: str, spatial: int, pair: bool) -> Any:
-    def write(g: Graph, self: Value, output_size: Any) -> Any:
+def _adaptive(kind: str, spatial: int, pair: bool) -> Callable[..., Any]:
+    def write(g: Graph, self: Value, output_size: Any) -> Value | tuple[Value, ...]:
         wanted = output_size if isinstance(output_size, list | tuple) else [output_size]
         wanted = [
             self.static(self.rank - spatial + d) if n is None else int(n)

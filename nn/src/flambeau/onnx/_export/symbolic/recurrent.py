@@ -142,7 +142,7 @@ def _layer(names: tuple[str, ...], kind: str, **more: object) -> None:
         batch_first: bool = False,
         data: Value | None = None,
         batch_sizes: Value | None = None,
-    ) -> Any:
+    ) -> tuple[Value, ...]:
         states = list(hx) if isinstance(hx, list | tuple) else [hx]
         lengths = None
         x = input

@@ -224,7 +224,7 @@ def ranked(g: Graph, x: Value, count: object, dim: int, largest: bool) -> tuple[
 @symbolic("topk")
 def topk(
     g: Graph, self: Value, k: object, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> Any:
+) -> tuple[Value, ...]:
     return ranked(g, self, k, dim % max(1, self.rank), largest)
 
 

@@ -176,7 +176,7 @@ def parts(g: Graph, x: Value, examples: list[Any], dim: int) -> list[Value]:
 @symbolic("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes")
 def split(
     g: Graph, self: Value, split_size: object = None, dim: int = 0, split_sizes: object = None
-) -> Any:
+) -> list[Value]:
     return parts(g, self, g.result, dim)
 
 
@@ -188,12 +188,12 @@ def chunk(g: Graph, self: Value, chunks: int, dim: int = 0) -> list[Value]:
 @symbolic("tensor_split")
 def tensor_split(
     g: Graph, self: Value, sections: object = None, dim: int = 0, indices: object = None
-) -> Any:
+) -> list[Value]:
     return parts(g, self, g.result, dim)
 
 
 @symbolic("unbind")
-def unbind(g: Graph, self: Value, dim: int = 0) -> Any:
+def unbind(g: Graph, self: Value, dim: int = 0) -> list[Value]:
     dim %= self.rank
     count = self.static(dim)
     return [g.squeeze(p, [dim]) for p in g.split(self, [1] * count, dim)]
@@ -249,7 +249,7 @@ def flip(g: Graph, self: Value, dims: list[int]) -> Value:
 
 
 @symbolic("roll")
-def roll(g: Graph, self: Value, shifts: Any, dims: Any = ()) -> Value:
+def roll(g: Graph, self: Value, shifts: list[int], dims: Any = ()) -> Value:
     x = self
     shifts = shifts if isinstance(shifts, list | tuple) else [shifts]
     flat = not dims
@@ -386,22 +386,22 @@ def padded(g: Graph, x: Value, pad: list[Any], mode: str, value: object) -> Valu
 
 
 @symbolic("pad")
-def pad(g: Graph, self: Value, pad: Any, mode: str = "constant", value: Any = None) -> Value:
+def pad(g: Graph, self: Value, pad: list[int], mode: str = "constant", value: Any = None) -> Value:
     return padded(g, self, pad, mode, value)
 
 
 @symbolic("constant_pad_nd")
-def constant_pad(g: Graph, self: Value, pad: Any, value: Any = 0) -> Value:
+def constant_pad(g: Graph, self: Value, pad: list[int], value: Any = 0) -> Value:
     return padded(g, self, pad, "constant", value)
 
 
 @symbolic("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
-def reflection_pad(g: Graph, self: Value, padding: Any) -> Value:
+def reflection_pad(g: Graph, self: Value, padding: list[int]) -> Value:
     return padded(g, self, padding, "reflect", None)
 
 
 @symbolic("replication_pad1d", "replication_pad2d", "replication_pad3d")
-def replication_pad(g: Graph, self: Value, padding: Any) -> Value:
+def replication_pad(g: Graph, self: Value, padding: list[int]) -> Value:
     return padded(g, self, padding, "replicate", None)
 
 
