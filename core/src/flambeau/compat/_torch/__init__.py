@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau as fb
 from flambeau._types.layout import OTHERS
 from flambeau.compat._foreach import FOREACH
+from flambeau.compat._grouped import grouped_mm as _grouped_mm
 
 if TYPE_CHECKING:
     from flambeau._types.hints import DeviceLike
@@ -40,6 +41,7 @@ __all__ = [
     "_check_tensor_all_with",
     "_check_with",
     "_debug_has_internal_overlap",
+    "_grouped_mm",
     "_has_compatible_shallow_copy_type",
     "_int_mm",
     "_nnpack_available",
