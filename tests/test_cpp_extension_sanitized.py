@@ -16,6 +16,7 @@ SOURCE = """
 #include <torch/extension.h>
 
 at::Tensor swept(at::Tensor x, int64_t past) {
+  TORCH_CHECK(x.dim() == 2, "a matrix, not ", x.dim(), " dimensions");
   auto rows = at::empty({x.size(0)}, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "swept", [&] {
     const auto from = x.accessor<scalar_t, 2>();
@@ -64,19 +65,29 @@ borrowed, kept, part, total = ext.views(x.clone())
 assert borrowed.tolist() == [[1.5] * 3] * 2
 assert kept.tolist() == [[7.0]] * 3
 assert part.shape == (1, 6) and total.shape == (5, 1)
+try:
+    ext.swept(x[0], 0)
+except RuntimeError as error:
+    assert "a matrix, not 1 dimensions" in str(error)
 print("swept", flush=True)
 ext.swept(x, 1)
 """
 
 
 def sanitizer() -> str:
-    """The library of AddressSanitizer that the compiler links; empty if there is none."""
+    """The libraries that come before all others; empty if the compiler has no AddressSanitizer.
+
+    Errors of C++ are thrown by the second, which the first looks for when it starts.
+    """
     command = os.environ.get("CXX", "c++").split()[0]
     if not sys.platform.startswith("linux") or shutil.which(command) is None:
         return ""
-    asked = [command, "-print-file-name=libasan.so"]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
-    return found if Path(found).is_absolute() else ""
+    found = []
+    for name in ("libasan.so", "libstdc++.so"):
+        asked = [command, f"-print-file-name={name}"]
+        told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+        found.append(told)
+    return " ".join(found) if all(Path(each).is_absolute() for each in found) else ""
 
 
 @pytest.mark.skipif(not sanitizer(), reason="the compiler has no AddressSanitizer")

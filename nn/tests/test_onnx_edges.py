@@ -115,3 +115,9 @@ def test_the_mean_of_nothing_is_no_number(opset):
     x = fb.empty(2, 0)
     check(lambda x: (x.mean(), x.mean(1), x.mean(0), x.mean((0, 1), keepdim=True)), x, opset=opset)
     check(lambda x: F.mse_loss(x, x + 1), x, opset=opset)
+
+
+def test_steps_between_whole_numbers_are_rounded_at_the_end():
+    out = fb.zeros(3, dtype=fb.int64)
+    check(lambda x: fb.linspace(1, 3, 3, out=x), out)
+    check(lambda x: fb.linspace(x[0], x[1], 5, dtype=fb.int64), fb.tensor([2.0, 9.0]))

@@ -65,9 +65,12 @@ def arange(
 @symbolic("linspace", since=11)
 def linspace(g: Graph, start: object, end: object, steps: object, dtype: object = None) -> Value:
     count = need_number(steps, "the number of steps")
-    places = g.constant(fb.linspace(0, 1, count, dtype=g.dtype))
-    first, last = g.value(start, g.dtype), g.value(end, g.dtype)
-    return g.op("Add", first, g.op("Mul", places, g.op("Sub", last, first)))
+    if not isinstance(start, Value) and not isinstance(end, Value):
+        return g.constant(g.result)
+    kind = g.dtype if g.dtype.is_floating_point else fb.float64
+    places = g.constant(fb.linspace(0, 1, count, dtype=kind))
+    first, last = g.value(start, kind), g.value(end, kind)
+    return g.cast(g.op("Add", first, g.op("Mul", places, g.op("Sub", last, first))), g.dtype)
 
 
 @symbolic("eye", since=9)
