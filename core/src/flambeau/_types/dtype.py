@@ -38,7 +38,7 @@ class dtype:  # noqa: N801 - PyTorch's name
     )
 
     def __init__(self, name: str, code: str, category: int, itemsize: int) -> None:
-        if category not in (0, 1, 2, 3):
+        if type(category) is not int or category not in (0, 1, 2, 3):
             raise TypeError("a dtype's category is 0 to 3: bool, integers, floats, complex")
         if not isinstance(name, str):
             raise TypeError(f"a dtype's name is a string, not {type(name).__name__}")

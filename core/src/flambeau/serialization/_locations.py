@@ -51,6 +51,8 @@ def _restore(storage: Any, location: str) -> Any:
             f"install a backend for {target.type!r}, or load with map_location='cpu' "
             f"(available: {', '.join(host.device_types())})"
         )
+    if not hasattr(storage, "to"):
+        raise TypeError(f"a storage is needed, not {type(storage).__name__}")
     return storage.to(device=target)
 
 

@@ -83,7 +83,12 @@ def arange(
     if dtype is D.int64 and not whole:  # counted as the numbers are made, from whole bounds
         start, end, step = bounds_in(dtype, start, end, step)
         check_range(start, end, step)
-    length = math.ceil((end - start) / step)  # type: ignore[operator]
+    try:
+        length = math.ceil((end - start) / step)  # type: ignore[operator]
+    except OverflowError:  # the quotient is infinite
+        raise RuntimeError(
+            f"arange(): invalid size, possible overflow: from {start} to {end} by {step}"
+        ) from None
     if dtype.category == 1 and not whole:
         start, step = bounds_in(D.int64, start, step)
     be = home(device_or(device, out))
