@@ -132,6 +132,28 @@ def test_every_path_that_is_named_can_be_imported(torch):
         assert isinstance(module.__name__, str)
 
 
+def test_what_was_moved_is_found_without_importing_its_path():
+    from flambeau.compat._moved import MOVED
+
+    # In a process of its own: here other tests have imported the paths.
+    code = (
+        "import operator, torch\n"
+        "from flambeau.compat._moved import MOVED\n"
+        "for path, homes in MOVED.items():\n"
+        "    below = path.startswith(('nn.', 'cuda.'))\n"
+        "    module = operator.attrgetter(path)(torch) if below else None\n"
+        "    for name in ' '.join(homes.values()).split() if module else ():\n"
+        "        assert hasattr(module, name), f'{path}.{name}'\n"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        f"from flambeau.compat import torch_alias\nwith torch_alias():\n    exec({code!r})",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, len(MOVED) > 20) == (0, True), done.stderr
+
+
 def test_every_name_of_a_module_is_there(torch):
     for path in (p.name for p in PARTS if p.name != "torch"):
         module = importlib.import_module(path)

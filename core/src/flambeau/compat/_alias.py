@@ -249,7 +249,8 @@ def _exists(name: str) -> bool:
 def _children_of(below: str) -> list[str]:
     """The modules directly below a path that flambeau has not got, or not all of."""
     paths = {*_own_modules(), *MOVED, *(name[6:] for name in _absent.table() if name != "torch")}
-    return sorted(p[len(below) + 1 :] for p in paths if p.rpartition(".")[0] == below)
+    start = f"{below}." if below else ""
+    return sorted({p[len(start) :].partition(".")[0] for p in paths if p.startswith(start)})
 
 
 def _import(name: str) -> ModuleType:
