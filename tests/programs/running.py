@@ -147,7 +147,7 @@ class Place:
         process = subprocess.Popen(
             command,
             cwd=cwd,
-            env=self._environment(folder),
+            env=self._environment(program, folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -165,8 +165,9 @@ class Place:
         seconds = time.monotonic() - started
         return Outcome(status, _text(output), _text(errors)[-6000:], seconds)
 
-    def _environment(self, folder: Path) -> dict[str, str]:
-        paths = [folder, HERE / "stand_ins"]
+    def _environment(self, program: Program, folder: Path) -> dict[str, str]:
+        # Libraries of today look for the packages that older programs would find there.
+        paths = [folder, HERE / "stand_ins"] if program.era == "1" else [folder]
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
