@@ -142,9 +142,9 @@ def main() -> None:
 
     predictions = predict(model, images)
     accuracy = (predictions == labels).double().mean().item()
+    print(f"accuracy {100 * accuracy:.1f} %; drawing pictures ...", flush=True)
     options.output_dir.mkdir(parents=True, exist_ok=True)
     draw(losses, images.cpu(), labels.cpu(), predictions.cpu(), options.output_dir)
-    print(f"accuracy {100 * accuracy:.1f} %")
     print(f"the pictures are in {options.output_dir.resolve()}")
 
 
