@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
-
-if TYPE_CHECKING:
-    pass
 
 
 def _need_dtype(name: str, value: object) -> DType:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor, broadcast_shapes
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._dtypes import result_type
 from flambeau.array_api._elementwise import pair
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "broadcast_arrays",

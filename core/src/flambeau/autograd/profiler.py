@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from contextlib import ContextDecorator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._dispatch.bound import bind
 from flambeau.autograd import _recorder
@@ -21,9 +21,6 @@ from flambeau.autograd._events import (
     format_time,
 )
 from flambeau.autograd._nvprof import read_nvprof
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "EventList",

@@ -448,7 +448,7 @@ def _says_so(changed: Callable[[], bool]) -> bool:
     """Whether something has changed, or can no longer be read or compared."""
     try:
         return changed()
-    except Exception:
+    except Exception:  # of a property or an operator of the program's own
         return True
 
 

@@ -6,13 +6,9 @@ import builtins
 import keyword
 import re
 from math import inf, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
-
-if TYPE_CHECKING:
-    pass
-
 
 OWN_GLOBALS: dict[str, Any] = {
     "inf": inf,

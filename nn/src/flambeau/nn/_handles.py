@@ -6,12 +6,9 @@ import functools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau.utils.hooks import RemovableHandle
-
-if TYPE_CHECKING:
-    pass
 
 
 class HookHandle(RemovableHandle):

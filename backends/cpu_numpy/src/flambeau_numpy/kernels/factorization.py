@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from flambeau_numpy.silence import quiet
-
-if TYPE_CHECKING:
-    pass
 
 Array = np.ndarray[Any, Any]
 

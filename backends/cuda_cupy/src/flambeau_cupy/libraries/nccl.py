@@ -75,7 +75,7 @@ def joined(job: Job) -> NcclCommunicator:
         try:
             with cupy.cuda.Device(job.device):
                 made.append(nccl.NcclCommunicator(job.size, number, job.rank))
-        except Exception as error:
+        except Exception as error:  # of NCCL or CUDA: raised by who waits
             made.append(error)
 
     # It waits for all, which may have died: in a thread, so that a death is heard of.

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import TYPE_CHECKING
 
 from flambeau.compat._absent import AbsentFunction
 from flambeau.utils import _aten
 from flambeau.utils._named_ops import DEFINED, OpsNamespace, loading
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["load_library"]
 

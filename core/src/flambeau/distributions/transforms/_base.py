@@ -13,9 +13,6 @@ from flambeau.distributions import constraints
 from flambeau.distributions.utils import _sum_rightmost, lazy_property
 from flambeau.overrides import methods_take_as_annotated
 
-if TYPE_CHECKING:
-    pass
-
 
 class Transform:
     """An invertible transformation y = f(x) whose log |det ∂y/∂x| can be computed.

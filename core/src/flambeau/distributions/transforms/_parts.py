@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -11,9 +11,6 @@ from flambeau.distributions import constraints
 from flambeau.distributions.transforms._base import Transform
 from flambeau.distributions.utils import _sum_rightmost, lazy_property
 from flambeau.overrides import takes_as_annotated
-
-if TYPE_CHECKING:
-    pass
 
 
 def _transforms(parts: Sequence[Any], cache_size: int) -> list[Transform]:

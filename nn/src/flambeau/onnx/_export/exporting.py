@@ -7,7 +7,7 @@ import enum
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor, nn
@@ -26,9 +26,6 @@ from flambeau.onnx._export.table import CUSTOM
 from flambeau.onnx._export.text import graph_text, model_text
 from flambeau.onnx._export.walk import Walk
 from flambeau.overrides import takes_as_annotated
-
-if TYPE_CHECKING:
-    pass
 
 OLDEST, NEWEST, DEFAULT = 9, 23, 20
 

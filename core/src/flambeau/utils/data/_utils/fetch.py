@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
 from flambeau.utils.data._utils.collate import default_collate
 from flambeau.utils.data.dataset import IterableDataset, Subset, TensorDataset
-
-if TYPE_CHECKING:
-    pass
 
 
 class Fetcher:

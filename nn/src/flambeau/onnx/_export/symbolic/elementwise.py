@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
 from flambeau.onnx._export.errors import UnsupportedOperatorError
 from flambeau.onnx._export.graph import NUMBERS, Graph, Value
 from flambeau.onnx._export.table import need_number, symbolic
-
-if TYPE_CHECKING:
-    pass
 
 
 def same(name: str, kind: str, since: int = 9, floats: bool = True) -> None:
