@@ -109,6 +109,42 @@ def test_cases_of_single_operators_give_their_results_or_are_refused():
     assert passed >= 1720
 
 
+@pytest.mark.skipif(not WHOLE, reason="makes 1,884 cases, in a minute: FLAMBEAU_TEST_WHOLE=1")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of NumPy, where the package makes cases
+def test_imported_cases_of_single_operators_are_exported_as_they_were():
+    from onnx.backend.test.loader import load_model_tests
+
+    count = 0
+    for case in load_model_tests(kind="node"):
+        try:
+            module = load(case.model)
+            given = [backend._tensors(plain(each)) for each in case.data_sets[0][0]]
+            fb.manual_seed(0)
+            wanted = module(*given)
+        except NotImplementedError:
+            continue
+        file = io.BytesIO()
+        flambeau.onnx.export(module, tuple(given), file)
+        model = onnx.load_from_string(file.getvalue())
+        assert list(model.graph.node) == list(case.model.graph.node), case.name
+        assert list(model.graph.input) == list(case.model.graph.input), case.name
+        assert list(model.graph.output) == list(case.model.graph.output), case.name
+        fb.manual_seed(0)
+        assert _same(load(model)(*given), wanted), case.name
+        count += 1
+    assert count >= 1720
+
+
+def _same(one, other):
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if one is None or one.dtype is not other.dtype:
+        return one is other
+    return one.shape == other.shape and bool(
+        ((one == other) | ((one != one) & (other != other))).all()
+    )
+
+
 def plain(value):
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
@@ -192,7 +228,7 @@ def test_an_operator_that_was_imported_is_exported_again(call, weights):
     """
     module, x = load(parser.parse_model(text)), fb.tensor(X)
     file = io.BytesIO()
-    flambeau.onnx.export(module, (x,), file, opset_version=20)
+    flambeau.onnx.export(module, (x,), file, opset_version=20)  # not that of the file
     again = load(onnx.load_from_string(file.getvalue()))
     assert fb.equal(again(x), module(x))
     assert (again.input_names, again.output_names) == (["x"], ["y"])

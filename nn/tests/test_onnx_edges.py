@@ -121,3 +121,81 @@ def test_steps_between_whole_numbers_are_rounded_at_the_end():
     out = fb.zeros(3, dtype=fb.int64)
     check(lambda x: fb.linspace(1, 3, 3, out=x), out)
     check(lambda x: fb.linspace(x[0], x[1], 5, dtype=fb.int64), fb.tensor([2.0, 9.0]))
+
+
+@pytest.mark.parametrize("opset", [11, 20])
+@pytest.mark.parametrize("dtype", [fb.int8, fb.int16, fb.int32, fb.int64, fb.uint8])
+def test_shifts_by_any_number_of_places_are_pytorchs(dtype, opset):
+    ends = fb.iinfo(dtype)
+    x = fb.tensor([ends.min, ends.max, 0, 1, 5, ends.max - 1], dtype=dtype).reshape(-1, 1)
+    y = [0, 1, 2, 7, 8, 15, 31, 32, 63, 64, -1 if ends.min else 200]
+
+    def program(x, y):
+        return (x << y, x >> y, x << 1, x >> 2)
+
+    check(program, x, fb.tensor(y, dtype=dtype), opset=opset)
+
+
+def test_numbers_of_eight_bits_that_are_too_large_become_what_pytorch_makes_of_them():
+    x = fb.tensor([1.0, 1e6, -1e6, INF, NAN])
+    kinds = (fb.float8_e5m2, fb.float8_e4m3fn, fb.float8_e5m2fnuz, fb.float8_e4m3fnuz)
+    check(lambda x: tuple(x.to(kind).float() for kind in kinds), x)
+
+
+@pytest.mark.parametrize("opset", [16, 20])
+def test_nothing_is_written_to_what_has_no_elements(opset):
+    x, places = fb.empty(0, 3), fb.tensor([2])
+
+    def program(x, i):
+        row = x[:, :1]
+        return x.index_fill(1, i, 2.0), x.index_add(1, i, row), x.index_copy(1, i, row)
+
+    check(program, x, places, opset=opset)
+
+
+@pytest.mark.parametrize("opset", [9, 10, 11, 20])
+def test_what_is_no_number_comes_last_among_the_smallest(opset):
+    x = fb.tensor([3.0, NAN, 1.0, INF, -INF, NAN, INF, 2.0])
+
+    def program(x):
+        return x.topk(8, largest=False)[0], x.topk(6, largest=False)[1][:4], x.sort()[0]
+
+    check(program, x, opset=opset)
+    check(program, x.half(), opset=max(opset, 11))
+
+
+@pytest.mark.parametrize("opset", [9, 10])
+def test_the_smallest_of_float64_numbers_are_refused_where_no_operator_finds_them(opset):
+    with pytest.raises(fb.onnx.UnsupportedOperatorError, match="the smallest of float64 numbers"):
+        results(lambda x: x.topk(1, largest=False), fb.tensor([1.0, NAN]).double(), opset=opset)
+
+
+@pytest.mark.parametrize("value", [2, 2.5, [2, 3]])
+def test_a_remainder_of_a_number_has_the_dtype_of_the_tensor(value):
+    check(lambda y: (fb.remainder(7, y), 7 % y, fb.remainder(7.5, y)), fb.tensor(value))
+
+
+def test_what_there_is_once_and_determinants_and_grids_are_exported():
+    x = fb.tensor([[3, 1], [-2, 5], [3, 1]])
+
+    def program(x):
+        return (
+            *fb.unique(x, return_inverse=True, return_counts=True),
+            *fb.unique(x, dim=0, return_inverse=True, return_counts=True),
+        )
+
+    check(program, x)
+    check(lambda x: (fb.det(x), fb.linalg.det(x)), fb.tensor([[1.0, 2.0], [3.0, 5.0]]))
+
+    def grid(x):
+        return (F.affine_grid(x, (2, 3, 4, 5), True), F.affine_grid(x, (2, 3, 4, 5), False))
+
+    check(grid, fb.arange(12.0).reshape(2, 2, 3))
+
+
+def test_a_program_without_inputs_is_exported():
+    module = fb.nn.Linear(2, 1)
+    module.forward = lambda: module.weight * 2
+    file = io.BytesIO()
+    fb.onnx.export(module, (), file)
+    assert fb.equal(fb.onnx.load(io.BytesIO(file.getvalue()))(), module.weight * 2)

@@ -180,6 +180,81 @@ def test_names_and_dtypes_of_any_program_are_those_of_the_model_and_of_what_is_l
         assert mine.dtype is want.dtype
         assert fb.equal(mine, want)
 
-    twice, said = written(again, args)
+    assert written(again, args)[0].graph == model.graph
+    twice, said = written(again, args, opset_version=19)
     assert not [each for each in said if "is called" in each or "these sizes" in each]
     assert described(twice) == described(model)
+
+
+def imported():
+    x = onnx.helper.make_tensor_value_info("x", 1, ["n", 3])
+    y = onnx.helper.make_tensor_value_info("y", 1, ["n", 2])
+    nodes = [
+        onnx.helper.make_node("MatMul", ["x", "fc.weight"], ["h"], name="first", doc_string="text"),
+        onnx.helper.make_node("Add", ["h", "fc.bias"], ["y"]),
+    ]
+    weights = [
+        onnx.helper.make_tensor("fc.weight", 1, [3, 2], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        onnx.helper.make_tensor("fc.bias", 1, [2], [0.5, -0.5]),
+    ]
+    graph = onnx.helper.make_graph(nodes, "g", [x], [y], weights)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 8)])
+    model.metadata_props.add(key="author", value="somebody")
+    return model
+
+
+def test_an_imported_model_is_written_as_it_was_with_the_weights_that_it_has_now():
+    model = imported()
+    module = fb.onnx.load(model)
+    with fb.no_grad():
+        module.fc.bias.fill_(7)
+    again, _ = written(module, (fb.ones(1, 3),))
+    assert fb.onnx.load(again).fc.bias.tolist() == [7.0, 7.0]
+    for each in (model, again):
+        del each.graph.initializer[:]
+    assert again == model  # the opset, too, which no program can be exported with
+
+
+def test_weights_of_an_imported_model_are_inputs_where_that_is_asked_for():
+    module = fb.onnx.load(imported())
+    names = ["x", "fc.weight", "fc.bias"]
+    both, _ = written(module, (fb.ones(1, 3),), keep_initializers_as_inputs=True)
+    assert ([i.name for i in both.graph.input], len(both.graph.initializer)) == (names, 2)
+    bare, _ = written(module, (fb.ones(1, 3),), export_params=False)
+    assert ([i.name for i in bare.graph.input], len(bare.graph.initializer)) == (names, 0)
+    back, _ = written(fb.onnx.load(both), (fb.ones(1, 3),), keep_initializers_as_inputs=False)
+    assert [i.name for i in back.graph.input] == ["x"]
+
+
+@pytest.mark.parametrize("change", ["dtype", "hook", "names", "axes", "opset"])
+def test_an_imported_model_that_is_to_differ_from_its_file_is_written_anew(change):
+    module, options = fb.onnx.load(imported()), {}
+    x = fb.ones(1, 3)
+    if change == "dtype":
+        module, x = module.double(), x.double()
+    elif change == "hook":
+        module.register_forward_hook(lambda module, inputs, result: result + 1)
+    else:
+        options = {
+            "names": {"input_names": ["data"]},
+            "axes": {"dynamic_axes": {"x": {0: "m"}}},
+            "opset": {"opset_version": 17},
+        }[change]
+    model, _ = written(module, (x,), **options)
+    assert fb.equal(fb.onnx.load(model)(x), module(x))
+    assert model.opset_import[0].version == options.get("opset_version", 20)
+
+
+def test_the_messages_of_an_imported_module_have_no_second_copy_of_its_weights():
+    module = fb.onnx.load(imported())
+    assert not any(each.float_data or each.raw_data for each in module._graph.initializer)
+
+
+def test_a_sequence_cannot_become_several_outputs_of_an_imported_model():
+    text = """<ir_version: 8, opset_import: ["": 18]>
+    g (float[N] x) => (seq(float[M]) s) { s = SplitToSequence(x) }"""
+    module, x = fb.onnx.load(onnx.parser.parse_model(text)), fb.ones(3)
+    back = fb.onnx.load(written(module, (x,))[0])
+    assert [each.tolist() for each in back(x)] == [each.tolist() for each in module(x)]
+    with pytest.raises(fb.onnx.OnnxExporterError, match="'s' of the imported model is no tensor"):
+        written(module, (x,), opset_version=20)

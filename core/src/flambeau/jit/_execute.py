@@ -212,7 +212,7 @@ class _Writer:
             return True
         bare = schema.name.removeprefix("aten::")
         if bare in ("remainder", "pow", "index", "__getitem__"):
-            return T.TENSOR in kinds[:1] or (bare == "pow" and T.TENSOR in kinds)
+            return T.TENSOR in (kinds if bare in ("remainder", "pow") else kinds[:1])
         if bare in ("div", "truediv"):
             return bool(schema.overload) and "mode" in schema.overload
         return bare in ("round", "any", "all", "sum")

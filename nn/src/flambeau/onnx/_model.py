@@ -45,18 +45,28 @@ class ONNXModule(Module):
         super().__init__()
         self.opsets = {entry.domain or "": entry.version for entry in model.opset_import} or {"": 1}
         self.opsets.setdefault("", self.opsets.get("ai.onnx", 1))
-        self._graph = model.graph
-        self._functions = {(f.domain, f.name): f for f in model.functions}
+        # The module has the weights: without them the messages are small, and are pickled so.
+        self._head = _without(model, "graph")
+        self._graph = _without(model.graph, "initializer", "sparse_initializer")
+        self._functions = {(f.domain, f.name): f for f in self._head.functions}
         self._layers = layers(model.graph, model.functions)
         self._paths: dict[str, str] = {}
         for tensor in model.graph.initializer:
             self._keep(tensor.name, tensor_of(tensor))
+            kept = self._graph.initializer.add()
+            kept.name, kept.data_type = tensor.name, tensor.data_type
+            if tensor.doc_string:
+                kept.doc_string = tensor.doc_string
+            kept.dims.extend(tensor.dims)
         # A few bytes can ask for any memory.
         room = _ROOM + _PER_BYTE * sum(t.ByteSize() for t in model.graph.sparse_initializer)
         for tensor in model.graph.sparse_initializer:
             dense = dense_of(tensor, room)
             room -= dense.nbytes
             self._keep(tensor.values.name, dense)
+            kept = self._graph.initializer.add()
+            kept.name, kept.data_type = tensor.values.name, tensor.values.data_type
+            kept.dims.extend(tensor.dims)
         self.input_names = [i.name for i in model.graph.input if i.name not in self._paths]
         self.output_names = [o.name for o in model.graph.output]
         self._check(model.graph)
@@ -207,17 +217,18 @@ class ONNXModule(Module):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         state["_graph"] = self._graph.SerializeToString()
-        state["_functions"] = {k: f.SerializeToString() for k, f in self._functions.items()}
+        state["_head"] = self._head.SerializeToString()
+        del state["_functions"], state["_layers"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from onnx import FunctionProto, GraphProto
+        from onnx import GraphProto, ModelProto
 
         state = dict(state)
         state["_graph"] = GraphProto.FromString(state["_graph"])
-        functions = state["_functions"].items()
-        state["_functions"] = {k: FunctionProto.FromString(f) for k, f in functions}
-        state["_layers"] = layers(state["_graph"], state["_functions"].values())
+        state["_head"] = ModelProto.FromString(state["_head"])
+        state["_functions"] = {(f.domain, f.name): f for f in state["_head"].functions}
+        state["_layers"] = layers(state["_graph"], state["_head"].functions)
         super().__setstate__(state)
 
     def extra_repr(self) -> str:
@@ -229,6 +240,19 @@ class ONNXModule(Module):
 
 
 _ABSENT = object()
+
+
+def _without(message: Any, *fields: str) -> Any:
+    """A copy of a message that lacks some of its fields."""
+    made = type(message)()
+    for field, value in message.ListFields():
+        if field.name in fields:
+            continue
+        if isinstance(value, int | float | str | bytes):
+            setattr(made, field.name, value)
+        else:
+            getattr(made, field.name).MergeFrom(value)
+    return made
 
 
 def _place(node: NodeProto) -> str:

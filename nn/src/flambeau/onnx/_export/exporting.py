@@ -15,6 +15,7 @@ from flambeau.jit._graph import Graph as Script
 from flambeau.jit._graph import Value as Symbol
 from flambeau.jit._tracing.state import for_export
 from flambeau.jit.passes import inline
+from flambeau.onnx._export.again import as_it_was, made_again
 from flambeau.onnx._export.cells import Cell, Module, annotate
 from flambeau.onnx._export.errors import OnnxExporterError
 from flambeau.onnx._export.examples import resized
@@ -96,7 +97,7 @@ def graph_of(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     with fb.enable_grad(), _tracing_for_export(model):
         traced = fb.jit.trace(
             model,
-            inputs or None,
+            None if named and not inputs else inputs,
             example_kwarg_inputs=named or None,
             check_trace=False,
             strict=False,
@@ -470,9 +471,7 @@ def _add_attribute(attributes: dict[str, Any], name: str, value: object) -> None
         attributes[f"{name}_i"] = []
 
 
-def _opset(opset_version: int | None) -> int:
-    if opset_version is None:
-        return DEFAULT
+def _opset(opset_version: int) -> int:
     if isinstance(opset_version, bool) or not isinstance(opset_version, int):
         raise TypeError(f"opset_version is an integer, not {type(opset_version).__name__}")
     if not OLDEST <= opset_version <= NEWEST:
@@ -537,7 +536,7 @@ def made_model(
         place: the name of the file beside it; None if there is no such place.
         external: whether weights lie there even if the model has room for them.
     """
-    opset = _opset(opset_version)
+    opset = DEFAULT if opset_version is None else _opset(opset_version)
     named = dict(kwargs or {})
     if isinstance(args, Tensor) or not isinstance(args, list | tuple):
         args = (args,)
@@ -548,9 +547,29 @@ def made_model(
         if isinstance(names, str):
             raise TypeError(f"{what} is a list of names, not one")
     wanted, results = list(input_names or ()), list(output_names or ())
+    plain = kind is OperatorExportTypes.ONNX and dynamic_axes is None and not custom_opsets
+    if plain and as_it_was(model, opset_version, wanted, results):
+        with fb.no_grad():
+            proto, beside = made_again(
+                model,
+                given,
+                named,
+                export_params,
+                keep_initializers_as_inputs,
+                place,
+                external,
+            )
+        if verbose:
+            print(model_text(proto))
+        return proto, beside
+    before = names_of(model)
+    if before is not None and before.others:
+        raise OnnxExporterError(
+            f"{before.others[0]!r} of the imported model is no tensor; such a model is "
+            "exported with the opset and the names of its file only"
+        )
     with select_model_mode_for_export(model, training), exporting(), fb.no_grad():
         export = _Export(model, given, named, opset, kind)
-        before = names_of(model)
         again = before is not None and before.fit(len(export.found), bool(named))
         if before is not None and again:
             wanted, results = wanted or before.inputs, results or before.outputs
@@ -678,7 +697,8 @@ def export(
         training: the mode in which the model is exported; afterwards it is as it was.
         input_names, output_names: names of inputs, then of weights, and of outputs.
         operator_export_type: what becomes of ops without an operator.
-        opset_version: of ONNX's operators, 9 to 23; 20 by default.
+        opset_version: of ONNX's operators, 9 to 23; 20 by default, and that of its file for a model
+            which was imported: it is written as the file had it, with the weights of the moment.
         do_constant_folding: whether what is computed from weights alone is computed now, except
             transpositions, which keep the weights under their names.
         dynamic_axes: for names of inputs and outputs, axes whose sizes may differ: a dictionary of

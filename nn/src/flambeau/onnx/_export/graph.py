@@ -398,7 +398,10 @@ class Graph:
             return value
         if value.tensor is not None and value.maker is not None:
             return self.constant(value.tensor, dtype)
-        made = self.op("Cast", value, to_i=number_of(dtype))
+        # Too large for eight bits: infinity or none, and in one dtype the largest, as ONNX has it.
+        narrow = dtype.itemsize == 1 and dtype.is_floating_point
+        ends = {"saturate_i": 0} if narrow and dtype is not fb.float8_e4m3fn else {}
+        made = self.op("Cast", value, to_i=number_of(dtype), **ends)
         made.dtype, made.shape = dtype, value.shape
         return made
 

@@ -9,13 +9,19 @@ from flambeau.onnx._model import ONNXModule
 
 
 class Names:
-    """Names of inputs, outputs, the graph and the axes whose sizes differ between runs."""
+    """Names of inputs, outputs, the graph and the axes whose sizes differ between runs.
+
+    Attributes:
+        others: inputs and outputs that are sequences, or may be absent.
+    """
 
     def __init__(self, model: ONNXModule) -> None:
         graph = model._graph
         self.graph: str = graph.name
         self.inputs, self.outputs = list(model.input_names), list(model.output_names)
         named = {value.name: value for value in (*graph.input, *graph.output)}
+        kinds = {name: value.type.WhichOneof("value") for name, value in named.items()}
+        self.others = [name for name, kind in kinds.items() if kind not in (None, "tensor_type")]
         self.axes: dict[str, dict[int, str]] = {}
         for name in (*self.inputs, *self.outputs):
             axes = _axes(name, named[name])

@@ -156,7 +156,7 @@ def _top_k(
 ) -> tuple[Tensor, Tensor]:
     wanted = int(number(count if k is None else k))
     # Of equals the first ones, which a stable sort gives and a selection need not.
-    values, places = x.sort(axis, descending=bool(largest), stable=True)
+    values, places = x.sort(dim=axis, descending=bool(largest), stable=True)
     return values.narrow(axis, 0, wanted), places.narrow(axis, 0, wanted)
 
 

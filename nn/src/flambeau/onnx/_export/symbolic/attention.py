@@ -11,6 +11,11 @@ from flambeau.onnx._export.graph import Graph, Value
 from flambeau.onnx._export.table import symbolic
 
 
+@symbolic("det", "linalg_det", since=11)
+def det(g: Graph, self: Value | None = None, A: Value | None = None) -> Value:
+    return g.op("Det", self if A is None else A)
+
+
 @symbolic("matmul", "mm", "bmm", "mv", "dot", "linalg_matmul")
 def matmul(
     g: Graph,

@@ -318,10 +318,52 @@ def logical_not(g: Graph, self: Value) -> Value:
     return g.op("Not", g.cast(self, fb.bool))
 
 
-@symbolic("bitwise_left_shift", "__lshift__", since=11)
+def _power_of_two(g: Graph, places: Value, powers: list[int]) -> Value:
+    """One of the powers, which are as many as there are places; the last one for all others."""
+    last = g.constant(len(powers) - 1, fb.int64)
+    at = g.cast(places, fb.int64)
+    outside = g.op("Or", *(g.op("Less", a, b) for a, b in ((at, g.constant(0)), (last, at))))
+    dtype = _wide(g.dtype)
+    table = g.constant(fb.tensor(powers, dtype=dtype))
+    made = g.op("Gather", table, g.op("Where", outside, last, at), axis_i=0)
+    made.dtype = dtype
+    return made
+
+
+def _wide(dtype: fb.dtype) -> fb.dtype:
+    """Where integers are shifted: runtimes have no products of those of 8 and 16 bits."""
+    return fb.int32 if dtype.itemsize < 4 else dtype
+
+
+@symbolic("bitwise_left_shift", "__lshift__", since=9)
 def left_shift(g: Graph, self: object, other: object) -> Value:
     x, y = pair(g, self, other)
-    return g.op("Mul", x, g.cast(g.op("Pow", g.constant(2.0), g.cast(y, fb.float32)), g.dtype))
+    bits = 8 * g.dtype.itemsize
+    dtype = _wide(g.dtype)
+    highest = 2 ** (bits - 1)
+    powers = [
+        *(2**n for n in range(bits - 1)),
+        highest if highest <= fb.iinfo(dtype).max else -highest,
+        0,
+    ]
+    return g.cast(g.op("Mul", g.cast(x, dtype), _power_of_two(g, y, powers)), g.dtype)
+
+
+@symbolic("bitwise_right_shift", "__rshift__", since=10)
+def right_shift(g: Graph, self: object, other: object) -> Value:
+    """What is left is the quotient by a power of two, rounded down."""
+    x, y = pair(g, self, other)
+    dtype = _wide(g.dtype)
+    x = g.cast(x, dtype)
+    held = 2 ** (8 * g.dtype.itemsize - 1) <= fb.iinfo(dtype).max
+    powers = [*(2**n for n in range(8 * g.dtype.itemsize - (not held))), 0]
+    power = _power_of_two(g, y, powers)
+    zero, one = g.constant(0, dtype), g.constant(1, dtype)
+    gone = g.op("Equal", power, zero)
+    power = g.op("Where", gone, one, power)
+    made = g.op("Div", g.op("Sub", x, g.op("Mod", x, power)), power)
+    rest = g.op("Where", g.op("Less", x, zero), g.op("Sub", zero, one), zero)
+    return g.cast(g.op("Where", gone, rest, made), g.dtype)
 
 
 @symbolic("isnan")

@@ -231,6 +231,11 @@ def scatter_add(g: Graph, self: Value, dim: int, index: Value, src: Value) -> Va
     return scatter(g, self, dim, index, src, reduce="add")
 
 
+def _is_empty(x: Value) -> bool:
+    """Whether there are no elements that could be written, a scatter to which runtimes refuse."""
+    return x.shape is not None and 0 in x.shape
+
+
 def _rows(g: Graph, x: Value, dim: int, index: Value) -> Value:
     """Indices of whole rows, as many as the rows have elements."""
     rank = x.rank
@@ -245,6 +250,8 @@ def _rows(g: Graph, x: Value, dim: int, index: Value) -> Value:
 def index_add(
     g: Graph, self: Value, dim: int, index: Value, source: Value, alpha: object = 1
 ) -> Value:
+    if _is_empty(self):
+        return self
     dim %= self.rank
     if alpha != 1:
         source = g.op("Mul", source, g.value(alpha, self.dtype))
@@ -254,12 +261,16 @@ def index_add(
 
 @symbolic("index_copy", since=11)
 def index_copy(g: Graph, self: Value, dim: int, index: Value, source: Value) -> Value:
+    if _is_empty(self):
+        return self
     dim %= self.rank
     return g.op("ScatterElements", self, _rows(g, self, dim, index), source, axis_i=dim)
 
 
 @symbolic("index_fill", since=11)
 def index_fill(g: Graph, self: Value, dim: int, index: Value, value: object) -> Value:
+    if _is_empty(self):
+        return self
     dim %= self.rank
     places = _rows(g, self, dim, index)
     filling = g.filled(g.shape_of(places), value, self.dtype or fb.float32)

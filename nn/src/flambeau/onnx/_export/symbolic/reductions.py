@@ -209,16 +209,41 @@ def ranked(g: Graph, x: Value, count: object, dim: int, largest: bool) -> tuple[
         amount = g.ints([count])
         made = g.op("TopK", wide, amount, axis_i=dim, largest_i=int(largest), outputs=2)
     else:
-        turned = wide if largest else g.op("Neg", wide)
+        turned = wide if largest else _descending(g, wide)
         if g.opset == 10:
             made = g.op("TopK", turned, g.ints([count]), axis_i=dim, outputs=2)
         else:
             made = g.op("TopK", turned, k_i=count, axis_i=dim, outputs=2)
         if not largest:
-            made = g.op("Neg", made[0]), made[1]
+            made = _ascending(g, made[0], wide), made[1]
     places = made[1]
     places.dtype = fb.int64
     return (g.cast(made[0], x.dtype) if x.dtype is not None else made[0]), places
+
+
+_FAR = 1e300
+
+
+def _descending(g: Graph, x: Value) -> Value:
+    """Numbers whose largest ones are the smallest of x; what is no number is the largest of x."""
+    if x.dtype is None or not x.dtype.is_floating_point:
+        return g.op("Neg", x)
+    if x.dtype is fb.float64:
+        g.needs(11, "the smallest of float64 numbers, of which some may be NaN,")
+    near = g.op("Neg", g.cast(x, fb.float64))
+    for kind, end in (("Max", -_FAR), ("Min", _FAR)):
+        near = g.op(kind, near, g.constant(end, fb.float64))
+    return g.op("Where", g.op("IsNaN", x), g.constant(-math.inf, fb.float64), near)
+
+
+def _ascending(g: Graph, turned: Value, x: Value) -> Value:
+    """The numbers that `_descending` has turned round."""
+    if x.dtype is None or not x.dtype.is_floating_point:
+        return g.op("Neg", turned)
+    turned.dtype = fb.float64
+    none = g.op("Less", turned, g.constant(-2 * _FAR, fb.float64))
+    back = g.cast(g.op("Neg", turned), x.dtype)
+    return g.op("Where", none, g.constant(math.nan, x.dtype), back)
 
 
 @symbolic("topk")
@@ -258,3 +283,35 @@ def pairwise_distance(
     apart = g.op("Add", g.op("Sub", x1, x2), g.constant(eps, x1.dtype))
     apart.shape = (None,) * max(x1.rank, x2.rank)
     return norm(g, apart, p, [apart.rank - 1], keepdim)
+
+
+@symbolic("unique_dim", since=11)
+def unique_dim(
+    g: Graph,
+    self: Value,
+    dim: int,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Value, ...]:
+    return _unique(g, self, axis_i=dim % max(1, self.rank))
+
+
+@symbolic("_unique2", since=11)
+def unique(
+    g: Graph,
+    self: Value,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Value, ...]:
+    found, inverse, counts = _unique(g, self)
+    return found, g.reshape(inverse, g.shape_of(self)), counts
+
+
+def _unique(g: Graph, x: Value, **axis: int) -> tuple[Value, ...]:
+    """What there is, in order, which of it each one is, and how often each is there."""
+    found, _, inverse, counts = g.op("Unique", x, sorted_i=1, outputs=4, **axis)
+    for each in (inverse, counts):
+        each.dtype, each.shape = fb.int64, (None,)
+    return found, inverse, counts

@@ -126,6 +126,12 @@ def interpolate(
     return resize(g, input, size, scale_factor, mode, align_corners)
 
 
+@symbolic("affine_grid_generator", since=20)
+def affine_grid(g: Graph, theta: Value, size: object, align_corners: bool) -> Value:
+    sizes = g.ints(size) if isinstance(size, list | tuple) else size
+    return g.op("AffineGrid", theta, sizes, align_corners_i=int(align_corners))
+
+
 @symbolic("grid_sampler", since=16)
 def grid_sampler(
     g: Graph,
