@@ -1,6 +1,8 @@
 """Scripted functions that repeat plans of themselves: results are those of the function."""
 
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -239,3 +241,75 @@ def test_threads_may_make_the_first_calls_at_once():
                 pool.submit(lambda f=function, s=start: (s.wait(), f(fb.ones(2)))) for _ in range(4)
             ]
             assert [call.result()[1].tolist() for call in calls] == [wanted] * 4
+
+
+def test_calls_of_two_kinds_in_turn_have_the_results_of_each():
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+    scripted = fb.jit.script(net)
+    few, many = fb.randn(2, 3), fb.randn(5, 3)
+    with fb.no_grad():
+        repeated(scripted, few)
+        repeated(scripted, many)
+        for _ in range(3):
+            for x in (few, many, many.double(), many.t().contiguous().t()):
+                if x.dtype == fb.float64:
+                    with pytest.raises(RuntimeError):
+                        scripted(x)
+                else:
+                    assert fb.equal(scripted(x), net(x))
+
+
+def test_an_input_that_wants_a_gradient_after_many_that_did_not_gets_one():
+    scripted, x = fb.jit.script(lambda x: (x * x).sum()), fb.randn(3)
+    repeated(scripted, x)
+    x.requires_grad_()
+    scripted(x).backward()
+    assert fb.equal(x.grad, 2 * x.detach())
+
+
+def test_a_parameter_that_wants_a_gradient_again_gets_one():
+    net = nn.Linear(3, 2)
+    for each in net.parameters():
+        each.requires_grad_(False)
+    scripted, x = fb.jit.script(net), fb.randn(4, 3)
+    repeated(scripted, x)
+    scripted.weight.requires_grad_()
+    scripted(x).sum().backward()
+    assert fb.allclose(scripted.weight.grad, x.sum(0).expand(2, 3))
+
+
+def test_two_modules_of_one_type_have_their_own_parameters_in_calls_by_turns():
+    nets = [nn.Linear(3, 2) for _ in range(2)]
+    pair, x = [fb.jit.script(net) for net in nets], fb.randn(4, 3)
+    with fb.no_grad():
+        for _ in range(CALLS):
+            for net, scripted in zip(nets, pair, strict=True):
+                assert fb.equal(scripted(x), net(x))
+
+
+def test_numbers_and_texts_that_differ_are_told_apart_after_many_calls():
+    def scaled(x, by: float, n: int, how: str, shift: int | None = None):
+        y = x * by + n
+        if shift is not None:
+            y = y + shift
+        return -y if how == "minus" else y
+
+    scripted, x = fb.jit.script(scaled), fb.ones(2)
+    calls = [(2.0, 1, "plus"), (2.0, 2, "plus"), (2.0, 1, "minus"), (0.5, 1, "plus")]
+    for by, n, how in [call for call in calls for _ in range(CALLS)] + calls:
+        for shift in (None, 3):
+            expected = (1.0 * by + n + (shift or 0)) * (-1 if how == "minus" else 1)
+            assert scripted(x, by, n, how, shift).tolist() == [expected] * 2
+
+
+def test_weights_that_were_replaced_are_let_go_of():
+    net = nn.Linear(3, 2)
+    scripted = fb.jit.script(net)
+    with fb.no_grad():
+        repeated(scripted, fb.randn(4, 3))
+        gone = weakref.ref(scripted.weight._a)
+        for each in (net, scripted):
+            each.double()
+        repeated(scripted, fb.randn(4, 3).double())
+    gc.collect()
+    assert gone() is None

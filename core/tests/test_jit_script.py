@@ -1,5 +1,6 @@
 """Scripting: how functions, classes and modules become graphs, and what runs."""
 
+import collections
 import copy
 import dataclasses
 import enum
@@ -558,3 +559,32 @@ def test_a_module_holds_a_function_that_offers_its_calls_to_modes_and_classes():
             return self.activation(x)
 
     assert fb.jit.script(Active())(fb.tensor([-1.0, 1.0])).tolist() == [0.0, 1.0]
+
+
+def test_an_ordered_dictionary_is_a_dictionary():
+    def keyed(x):
+        found = collections.OrderedDict()
+        found["b"] = x
+        found["a"] = -x
+        return found
+
+    scripted = fb.jit.script(keyed)
+    assert (
+        str(scripted.graph.findNode("prim::DictConstruct").output().type()) == "Dict[str, Tensor]"
+    )
+    assert {key: each.item() for key, each in scripted(fb.ones(())).items()} == {"b": 1, "a": -1}
+
+
+def test_numbers_of_a_layer_that_a_program_derives_are_what_they_are():
+    class Simple(fb.nn.Conv3d):
+        def __init__(self, planes, stride=1):
+            super().__init__(planes, 2, (3, 3, 3), stride=stride, padding=1, bias=False)
+
+    layer, x = Simple(2), fb.randn(1, 2, 3, 4, 4)
+    assert fb.equal(fb.jit.script(layer)(x), layer(x))
+
+
+def test_a_sequence_of_modules_may_end_with_one_that_returns_a_tuple():
+    net, x = fb.nn.Sequential(fb.nn.Linear(3, 3), fb.nn.LSTM(3, 4)), fb.randn(5, 2, 3)
+    (found, (h, c)), (expected, (wanted_h, wanted_c)) = fb.jit.script(net)(x), net(x)
+    assert fb.equal(found, expected) and fb.equal(h, wanted_h) and fb.equal(c, wanted_c)

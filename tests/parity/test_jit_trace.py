@@ -1,12 +1,11 @@
 """Traced modules: results are those of the module, also in PyTorch, and the other way round."""
 
-import io
-
 import pytest
 import torch
 
 import flambeau as fb
 from oracle import ours_of
+from program_exchange import RANDOM, assert_equal, exchanged, flat
 from test_nn_every_module import CASES
 
 pytestmark = pytest.mark.filterwarnings(
@@ -18,31 +17,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*enable_nested_tensor.*:UserWarning",
 )
 
-RANDOM = ("FractionalMaxPool2d", "FractionalMaxPool3d")
-"""They draw where they pool, in evaluation too."""
 NOT_THERE = ("CrossMapLRN2d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d")
 """PyTorch cannot trace or save them."""
-
-
-def flat(value):
-    """The tensors in a result."""
-    if isinstance(value, (fb.Tensor, torch.Tensor)):
-        return [value]
-    return [] if value is None else [each for part in value for each in flat(part)]
-
-
-def assert_equal(found, expected):
-    for a, b in zip(flat(found), flat(expected), strict=True):
-        if isinstance(a, fb.Tensor):
-            a = torch.tensor(a.tolist(), dtype=b.dtype).reshape(b.shape)
-        torch.testing.assert_close(a, b, equal_nan=True)
-
-
-def exchanged(program, save, load):
-    file = io.BytesIO()
-    save(program, file)
-    file.seek(0)
-    return load(file)
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n not in RANDOM])

@@ -217,7 +217,10 @@ class ScriptModule(nn.Module):
     @property
     def forward(self) -> Any:  # type: ignore[override]
         """The compiled `forward`."""
-        return self._method("forward")
+        try:  # each call of the module asks
+            return self.__dict__["_bound_methods"]["forward"]
+        except KeyError:
+            return self._method("forward")
 
     def define(self, src: str) -> None:
         """Add the methods that a text defines; the module is their `self`."""
@@ -689,10 +692,16 @@ def _names(module: Module, cls: type) -> list[str]:
 
 
 def _hints(cls: type) -> dict[str, Any]:
-    """The annotations of a class and those above it."""
+    """The annotations of a class and those above it.
+
+    Those of this library's layers are for type checkers, and count for these layers alone: what a
+    program derives from one has the types of its values.
+    """
     found: dict[str, Any] = {}
     for owner in reversed(cls.__mro__):
         if owner in (nn.Module, ScriptModule, object):
+            continue
+        if _own(owner) and not _own(cls):
             continue
         hints = vars(owner).get("__annotations__", {})
         for name, hint in hints.items():

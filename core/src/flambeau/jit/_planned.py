@@ -21,6 +21,7 @@ from flambeau.jit import _types as T
 from flambeau.jit import passes
 from flambeau.jit._graph import Graph, Node, Value
 from flambeau.jit._parts import compiler
+from flambeau.jit._repeats import MISSED, Repeat, fits
 from flambeau.jit._types import ClassType, Type
 from flambeau.jit.passes._effects import has_effects, is_random
 from flambeau.plans.capture import busy
@@ -55,8 +56,8 @@ class _UnfitError(Exception):
     """A function that has no plans."""
 
 
-def _inputs_only(function: ScriptFunction) -> tuple[Callable[..., Any], Any] | None:
-    """A function whose parameters are arguments, and what reads these from its module."""
+def _inputs_only(function: ScriptFunction) -> tuple[Callable[..., Any], list[str] | None] | None:
+    """A function whose parameters are arguments, and what they are of its module, if it has one."""
     if not any(node.kind.startswith("aten::") for node in function.inlined_graph.block.all_nodes()):
         return None
     graph = function.inlined_graph.copy()
@@ -64,12 +65,12 @@ def _inputs_only(function: ScriptFunction) -> tuple[Callable[..., Any], Any] | N
     for node in graph.block.all_nodes():
         _look(node)
     inputs = list(graph.block.inputs_)
-    read = None
+    paths = None
     if inputs and isinstance(inputs[0].type(), ClassType):
-        read = _hoisted(graph, inputs[0])
+        paths = _hoisted(graph, inputs[0])
     if not all(_is_plain(value.type()) for value in graph.block.inputs_):
         return None
-    return compiler.execute.generate(graph, function.name), read
+    return compiler.execute.generate(graph, function.name), paths
 
 
 def _look(node: Node) -> None:
@@ -98,8 +99,8 @@ def _is_plain(kind: Type) -> bool:
     return kind in (T.TENSOR, T.INT, T.FLOAT, T.BOOL, T.STR, T.NONE)
 
 
-def _hoisted(graph: Graph, module: Value) -> Callable[[Any], tuple[Any, ...]]:
-    """Make inputs of what a graph reads of its module."""
+def _hoisted(graph: Graph, module: Value) -> list[str]:
+    """Make inputs of what a graph reads of its module ``m``: the expressions for them."""
     paths: dict[Value, str] = {module: "m"}
     places: dict[str, Value] = {}
     found: list[Node] = []
@@ -122,7 +123,12 @@ def _hoisted(graph: Graph, module: Value) -> Callable[[Any], tuple[Any, ...]]:
     inputs = graph.block.inputs_
     held = inputs[len(inputs) - len(places) :]
     inputs[:] = [*held, *(v for v in inputs if v is not module and v not in held)]
-    text = f"def read(m): return ({''.join(f'{path}, ' for path in places)})"
+    return list(places)
+
+
+def _reader(paths: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads of a module ``m`` all that expressions name."""
+    text = f"def read(m): return ({''.join(f'{path}, ' for path in paths)})"
     space: dict[str, Any] = {}
     exec(compile(text, "<parameters>", "exec"), space)
     return space["read"]
@@ -146,7 +152,10 @@ class Planned:
         self.calls = 0
         self.recorded = 0  # calls that are not looked at, after one that recorded a history
         self.function: Any = None
+        self.paths: Sequence[str] | None = None
         self.read: Callable[[Any], tuple[Any, ...]] | None = None
+        self.repeat: Repeat | None = None  # of the last call that had a plan
+        self.repeats: dict[Any, Repeat] = {}
         self.plans: dict[Any, Entry | None] = {}
         self.counts: dict[Any, int] = {}
         self.pending: dict[Any, Compiled] = {}
@@ -161,6 +170,14 @@ class Planned:
         if self.calls < _AFTER:
             self.calls += 1
             return self.raw(*args)
+        repeat = self.repeat
+        if repeat is not None:
+            try:
+                found = repeat.run(*args)
+            except Exception:  # a kernel's own words, as below
+                return self.raw(*args)
+            if found is not MISSED:
+                return found
         if function_modes.stack.modes or _dispatch.modes or _watchers or not self._ready():
             return self.raw(*args)
         leaves: list[Any] = []
@@ -179,6 +196,7 @@ class Planned:
         state = plan.ready()
         if state is None:
             return self.raw(*args)
+        self._repeated(key, plan, held, given)
         try:
             return plan.give(leaves, state)
         except (
@@ -196,8 +214,25 @@ class Planned:
             if found is None:
                 self.space["run"] = self.raw
                 return False
-            self.function, self.read = found
+            self.function, self.paths = found
+            if self.paths is not None:
+                self.read = _reader(self.paths)
         return True
+
+    def _repeated(
+        self, key: Any, plan: Entry, held: tuple[Any, ...], given: tuple[Any, ...]
+    ) -> None:
+        """Look at the next call first as if it were like this one."""
+        found = self.repeats.get(key)
+        if found is None:
+            if not (fits(held, plan) and fits(given, plan)):
+                return
+            found = self.repeats[key] = Repeat(plan, self.paths or (), held, given)
+        else:
+            found.hold(held)
+        last, self.repeat = self.repeat, found
+        if last is not None and last is not found:
+            last.forget()
 
     def _held_kind(self, held: tuple[Any, ...], leaves: list[Any]) -> Any:
         """The kind of the parameters, which is mostly what it was."""

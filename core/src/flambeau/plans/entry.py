@@ -480,6 +480,15 @@ def _tensor(holder: Any, given: Sequence[Any]) -> Tensor:
     return holder.of._grad if type(holder) is GradOf else holder
 
 
+def of_form(form: Any, be: BoundBackend) -> Callable[[Sequence[Any]], Any]:
+    """What makes the results of an entry that `gives_only` of the arrays of a run."""
+    if type(form) is _Result:
+        at, dtype = form.at, form.dtype
+        return lambda found: wrap(be, found[at], dtype)
+    parts, several = [(part.at, part.dtype) for part in form], type(form)
+    return lambda found: several([wrap(be, found[at], dtype) for at, dtype in parts])
+
+
 class _Result:
     """A tensor that a run returns: its place, and which end of the backward pass it is."""
 

@@ -7,18 +7,19 @@ its archive are made of the ops that every reader of archives has.
 from __future__ import annotations
 
 import sys
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from flambeau.jit._decorators import plain
 from flambeau.jit._frontend import values as V
+from flambeau.jit._frontend.source import pieces
 from flambeau.jit._parts import compiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flambeau.jit._frontend.function import ScriptFunction
+    from flambeau.jit._frontend.function import Declaration, ScriptFunction
     from flambeau.jit._frontend.values import FunctionRef
     from flambeau.jit._types import Type
 
@@ -37,11 +38,13 @@ def _functions() -> dict[str, ScriptFunction]:
 
     resolver = Resolver({"torch": V.AtenNamespace(), **V.language()}, scripted=lookup, known=False)
     text = files("flambeau.jit").joinpath("functional.txt").read_text("utf-8")
-    made = declarations(text, resolver, "<functional>", "__torch__.torch.nn.functional.")
-    for name, declaration in made.items():
-        found[name] = ScriptFunction(
-            name, declaration.qualified_name, lambda given=declaration: given
-        )
+    prefix = "__torch__.torch.nn.functional."
+
+    def declared(name: str, part: str) -> Declaration:
+        return declarations(part, resolver, "<functional>", prefix)[name]
+
+    for name, part in pieces(text).items():
+        found[name] = ScriptFunction(name, prefix + name, partial(declared, name, part))
     return found
 
 

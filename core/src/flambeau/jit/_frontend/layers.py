@@ -12,7 +12,7 @@ from flambeau.jit import _types as T
 from flambeau.jit._frontend import values as V
 from flambeau.jit._frontend.function import Declaration, ScriptFunction, literal_defaults, parse
 from flambeau.jit._frontend.resolve import Resolver
-from flambeau.jit._frontend.source import Source
+from flambeau.jit._frontend.source import Source, pieces
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType
 
@@ -23,15 +23,20 @@ if TYPE_CHECKING:
 
 
 @cache
-def _classes() -> tuple[Source, dict[str, dict[str, ast.FunctionDef]]]:
+def _texts() -> tuple[dict[str, str], Source]:
     text = files("flambeau.jit").joinpath("layers.txt").read_text("utf-8")
-    source = Source(tuple(text.splitlines()), "<layers>")
-    found = {}
-    for node in parse(text, source).body:
-        if isinstance(node, ast.ClassDef):
-            methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
-            found[node.name] = methods
-    return source, found
+    return pieces(text), Source(tuple(text.splitlines()), "<layers>")
+
+
+@cache
+def _methods(name: str) -> dict[str, ast.FunctionDef]:
+    """The methods that the text has for a class."""
+    texts, source = _texts()
+    if name not in texts:
+        return {}
+    (node,) = parse(texts[name], source).body
+    assert isinstance(node, ast.ClassDef)
+    return {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
 
 
 class _Functional(V.Sugar):
@@ -72,11 +77,11 @@ def declaration_for(
     """A method as the text of the layers has it, or None where Python's serves."""
     if not owner.__module__.startswith("flambeau.nn"):
         return None
-    source, known = _classes()
     node = None
     for cls in type(module).__mro__:
-        if cls.__module__.startswith("flambeau.nn") and name in known.get(cls.__name__, {}):
-            node = known[cls.__name__][name]
+        if cls.__module__.startswith("flambeau.nn"):
+            node = _methods(cls.__name__).get(name)
+        if node is not None:
             break
         if name in vars(cls):
             break
@@ -87,7 +92,7 @@ def declaration_for(
         known=False,
     )
     declaration = Declaration(
-        node, source, resolver, literal_defaults(node, resolver), f"{kind.name}.{name}"
+        node, _texts()[1], resolver, literal_defaults(node, resolver), f"{kind.name}.{name}"
     )
     declaration.self_type = kind
     declaration.owner = owner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,3 +109,20 @@ class Error(RuntimeError):
     ...     print(str(error).splitlines()[-1])
     builtins.ValueError: negative
     """
+
+
+def pieces(text: str) -> dict[str, str]:
+    """The functions and classes of a text, each with blank lines for what stands before it.
+
+    What a program needs of a long text is parsed alone; its lines have the numbers of the text's.
+
+    >>> pieces("def f(): return 1\\ndef g():\\n  return 2\\n")["g"]
+    '\\ndef g():\\n  return 2\\n'
+    """
+    found = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
+    places = [(each.start(), each[1]) for each in found.finditer(text)]
+    ends = [*(start for start, _ in places[1:]), len(text)]
+    return {
+        name: "\n" * text.count("\n", 0, start) + text[start:end]
+        for (start, name), end in zip(places, ends, strict=True)
+    }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import enum
 import importlib
 import inspect
 import math
+import sys
 import types
 import typing
 from functools import cache
@@ -501,9 +503,9 @@ def _op_of(value: object) -> str | None:
         return None
     for prefix, module in (
         ("", fb),
-        ("linalg_", fb.linalg),
-        ("fft_", fb.fft),
-        ("special_", fb.special),
+        ("linalg_", sys.modules.get("flambeau.linalg")),  # whose function it may be, if it is there
+        ("fft_", sys.modules.get("flambeau.fft")),
+        ("special_", sys.modules.get("flambeau.special")),
         ("", fb.Tensor),
     ):
         if _decorators.plain(getattr(module, name, None)) is value and schemas(
@@ -625,6 +627,8 @@ def _of_class(c: Compilation, node: ast.AST | None, value: type) -> Value | Suga
         return Special("list")
     if value is fb.device:
         return Builtin("aten::device")
+    if value is collections.OrderedDict:  # all that the language has are in order
+        return Special("dict")
     try:
         kind = _annotations.of_object(value)
     except _annotations.AnnotationError as error:
