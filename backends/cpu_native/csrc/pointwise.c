@@ -152,6 +152,7 @@ INLINE Bfloat to_bf16(float x) {
     }
 #define ARITHMETIC(name, formula, vectors)                   \
     VECTOR_LOOP(name, 1, vectors, )                          \
+    NUMBER_LOOPS(name, vectors)                              \
     BROADCAST(name, float, f32, formula, FASTEST(name))      \
     BROADCAST(name, double, f64, formula, name##_loop_f64)
 
@@ -160,17 +161,20 @@ INLINE Bfloat to_bf16(float x) {
 /* The processor foresees the reading of a page only when it has begun; so much is asked for before. */
 #define AHEAD 512
 #define PREFETCH(a) _mm_prefetch((const char *)((a) + i + AHEAD), _MM_HINT_T0)
-#define VECTOR_LOOP(name, is_binary, expression, after)                                           \
-    AVX512 static void name##_loop_v(void *to, const void *from, const void *other, int64_t n,    \
-                                     const double *numbers, int streams) {                        \
+#define EACH_OF(a) _mm512_loadu_ps((a) + i)
+#define REST_OF(a) _mm512_maskz_loadu_ps(rest, (a) + i)
+#define VECTOR_LOOP_OF(function, is_binary, first, second, rest_first, rest_second, expression, after)\
+    AVX512 static void function(void *to, const void *from, const void *other, int64_t n,         \
+                                const double *numbers, int streams) {                             \
         const float *a = from, *b = is_binary ? other : from;                                     \
         float *out = to;                                                                          \
         int64_t i = 0;                                                                            \
-        const __m512 u = _mm512_set1_ps((float)numbers[0]), v = _mm512_set1_ps((float)numbers[1]); \
-        (void)u, (void)v;                                                                         \
+        const __m512 u = _mm512_set1_ps((float)numbers[0]), v = _mm512_set1_ps((float)numbers[1]);\
+        const __m512 one_a = _mm512_set1_ps(a[0]), one_b = _mm512_set1_ps(b[0]);                  \
+        (void)u, (void)v, (void)one_a, (void)one_b;                                               \
         if (streams && ((uintptr_t)out & 63) == 0) {                                              \
             for (; i + 16 <= n; i += 16) {                                                        \
-                const __m512 g = _mm512_loadu_ps(a + i), x = _mm512_loadu_ps(b + i);              \
+                const __m512 g = first, x = second;                                               \
                 (void)g;                                                                          \
                 PREFETCH(b);                                                                      \
                 if (is_binary) PREFETCH(a);                                                       \
@@ -178,23 +182,35 @@ INLINE Bfloat to_bf16(float x) {
             }                                                                                     \
         } else {                                                                                  \
             for (; i + 16 <= n; i += 16) {                                                        \
-                const __m512 g = _mm512_loadu_ps(a + i), x = _mm512_loadu_ps(b + i);              \
+                const __m512 g = first, x = second;                                               \
                 (void)g;                                                                          \
                 _mm512_storeu_ps(out + i, expression);                                            \
             }                                                                                     \
         }                                                                                         \
         if (i < n) {                                                                              \
             const __mmask16 rest = (__mmask16)((1u << (n - i)) - 1);                              \
-            const __m512 g = _mm512_maskz_loadu_ps(rest, a + i),                                  \
-                         x = _mm512_maskz_loadu_ps(rest, b + i);                                  \
+            const __m512 g = rest_first, x = rest_second;                                         \
             (void)g;                                                                              \
             _mm512_mask_storeu_ps(out + i, rest, expression);                                     \
         }                                                                                         \
         after;                                                                                    \
     }
+#define VECTOR_LOOP(name, is_binary, expression, after)                                           \
+    VECTOR_LOOP_OF(name##_loop_v, is_binary, EACH_OF(a), EACH_OF(b), REST_OF(a), REST_OF(b),      \
+                   expression, after)
+/* One operand is a number: the first element of its array stands for all.  The other one is in a register,
+   or the compiler would exchange the two, of which the first says what two NaN give. */
+INLINE AVX512 __m512 kept(__m512 a) {
+    __asm__("" : "+v"(a));
+    return a;
+}
+#define NUMBER_LOOPS(name, expression)                                                                  \
+    VECTOR_LOOP_OF(name##_number_v, 1, kept(EACH_OF(a)), one_b, kept(REST_OF(a)), one_b, expression, )  \
+    VECTOR_LOOP_OF(number_##name##_v, 1, one_a, kept(EACH_OF(b)), one_a, kept(REST_OF(b)), expression, )
 #define FASTEST(name) (has_avx512() ? name##_loop_v : name##_loop_f32)
 #else
 #define VECTOR_LOOP(name, is_binary, expression, after)
+#define NUMBER_LOOPS(name, expression)
 #define FASTEST(name) name##_loop_f32
 #endif
 
@@ -447,4 +463,16 @@ Loop loop_of(const char *name) {
     NAMED(silu_backward) NAMED(gelu_backward) NAMED(gelu_tanh_backward)
 #undef NAMED
     return strcmp(name, "softplus") == 0 ? softplus_loop_f32 : NULL;
+}
+
+Loop number_loop_of(const char *name, int is_first) {
+#if HAS_AVX512
+#define NAMED(known) \
+    if (has_avx512() && strcmp(name, #known) == 0) return is_first ? number_##known##_v : known##_number_v;
+    NAMED(add) NAMED(sub) NAMED(mul) NAMED(div) NAMED(maximum) NAMED(minimum)
+#undef NAMED
+#else
+    (void)name, (void)is_first;
+#endif
+    return NULL;
 }

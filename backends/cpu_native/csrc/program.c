@@ -13,6 +13,13 @@
 #endif
 
 #define TILE 1024 /* elements, or as many rows as fit; half of it is slower, and so is twice as much */
+#define MANY 12   /* registers, from which on half a tile is faster: the first cache holds more of them */
+
+/* Bytes of all arrays from which on they are not in the caches of one core.  The processor foresees what
+   is read of a page when it has begun, and a tile is a page of each array: so lines of the next tile are
+   asked for between the instructions, a few at a time, since more than some twenty are waited for. */
+#define FAR (3 << 20)
+#define LINE 64
 
 #define COMPARISON(name, relation)                                                                \
     WIDE static void name##_loop(void *to, const void *first, const void *second, int64_t n,      \
@@ -67,6 +74,23 @@ WIDE static void choose(float *out, const float *is_first, const float *a, const
 EXTREMUM(max, >)
 EXTREMUM(min, <)
 
+/* Of sub: sub_rows takes a value a row as second operand, rows_sub as first. */
+static int find_by_row(Instruction *i, const char *name) {
+    static const char *const known[] = {"add", "sub", "mul", "div", "maximum", "minimum"};
+    const int is_first = strncmp(name, "rows_", 5) == 0;
+    for (size_t j = 0; j < sizeof known / sizeof known[0]; j++) {
+        const size_t length = strlen(known[j]);
+        if (is_first ? strcmp(name + 5, known[j])
+                     : strncmp(name, known[j], length) || strcmp(name + length, "_rows"))
+            continue;
+        i->way = is_first ? BY_FIRST : BY_SECOND;
+        i->loop = loop_of(known[j]);
+        i->number = number_loop_of(known[j], is_first);
+        return 1;
+    }
+    return 0;
+}
+
 int find_instruction(Instruction *i, const char *name) {
     static const struct {
         const char *name;
@@ -85,6 +109,7 @@ int find_instruction(Instruction *i, const char *name) {
     };
     i->way = EACH;
     if ((i->loop = loop_of(name)) != NULL) return 1;
+    if (find_by_row(i, name)) return 1;
     for (size_t j = 0; j < sizeof own / sizeof own[0]; j++) {
         if (strcmp(name, own[j].name)) continue;
         i->way = own[j].way, i->loop = own[j].loop, i->reducer = own[j].reducer;
@@ -105,6 +130,7 @@ typedef struct {
     const Program *p;
     View views[MAX_PROGRAM_ARRAYS];
     int64_t unit, tile, tiles, parts, room;
+    int is_far;
     int streams[MAX_PROGRAM_ARRAYS];
     char *scratch;
 } Run;
@@ -212,10 +238,31 @@ static const char *tile_of(const View *v, int64_t start, int64_t m, char *room) 
     return room;
 }
 
+/* Whole vectors: what one writes past the end of its row, the next row writes again. */
+static void execute_by_row(const Instruction *i, char *const *at, int64_t rows, int64_t columns) {
+    const int is_first = i->way == BY_FIRST;
+    const int64_t bytes = columns * (int64_t)sizeof(float), vectors = (columns + 15) & ~(int64_t)15;
+    const char *value = at[is_first ? i->a : i->b], *row = at[is_first ? i->b : i->a];
+    char *to = at[i->to];
+    for (int64_t r = 0; r < rows; r++, value += sizeof(float), row += bytes, to += bytes) {
+        if (i->number != NULL) {
+            const int64_t n = (rows - r) * columns < vectors ? columns : vectors;
+            i->number(to, is_first ? value : row, is_first ? row : value, n, i->numbers, 0);
+        } else {
+            float repeated[MAX_COLUMNS];
+            fill(repeated, value, columns);
+            i->loop(to, is_first ? (const void *)repeated : row, is_first ? row : (const void *)repeated, columns,
+                    i->numbers, 0);
+        }
+    }
+}
+
 static void execute(const Instruction *i, char *const *at, int64_t m, int64_t columns, int streams) {
     const int64_t rows = m / columns;
     switch (i->way) {
         case EACH: i->loop(at[i->to], at[i->a], at[i->b], m, i->numbers, streams); break;
+        case BY_FIRST:
+        case BY_SECOND: execute_by_row(i, at, rows, columns); break;
         case EACH_ROW: i->loop(at[i->to], at[i->a], at[i->b], rows, i->numbers, 0); break;
         case REDUCE:
             i->reducer((float *)(void *)at[i->to], (const float *)(void *)at[i->a], rows, columns,
@@ -229,6 +276,21 @@ static void execute(const Instruction *i, char *const *at, int64_t m, int64_t co
             choose((float *)(void *)at[i->to], (const float *)(void *)at[i->a],
                    (const float *)(void *)at[i->b], (const float *)(void *)at[i->c], m);
     }
+}
+
+#if defined(__GNUC__)
+#define ASK(address, offset) __builtin_prefetch((address) + (offset), 0, 3)
+#else
+#define ASK(address, offset) ((void)(address))
+#endif
+
+/* The arrays that lie far away, behind their tiles of `bytes`; how many there are. */
+static int next_tiles(const Run *run, char *const *at, int64_t bytes, const char **next) {
+    int found = 0;
+    for (int j = 0; j < run->p->inputs + run->p->outputs; j++)
+        if (run->views[j].is_linear && run->views[j].kind == 'f' && !run->streams[j])
+            next[found++] = at[j] + bytes;
+    return found;
 }
 
 static void run_part(const Run *run, int64_t part) {
@@ -259,8 +321,14 @@ static void run_part(const Run *run, int64_t part) {
             if (v->kind == 'R') at[j] = v->memory + start / columns * (int64_t)sizeof(float);
             else if (v->kind == 'f' && v->is_linear) at[j] = v->memory + start * (int64_t)sizeof(float);
         }
+        const char *next[MAX_PROGRAM_ARRAYS];
+        const int64_t bytes = m * (int64_t)sizeof(float);
+        const int ahead = run->is_far && t + 1 < end ? next_tiles(run, at, bytes, next) : 0;
+        int64_t asked = 0;
         for (int k = 0; k < p->count; k++) {
             const Instruction *i = &p->code[k];
+            for (const int64_t until = bytes * (k + 1) / p->count; ahead && asked < until; asked += LINE)
+                for (int j = 0; j < ahead; j++) ASK(next[j], asked);
             execute(i, at, m, columns, i->to < arrays && run->streams[i->to]);
         }
         for (int j = p->inputs; j < arrays; j++)
@@ -322,14 +390,17 @@ int run_program(const Program *p, const Place *places, int threads) {
         run.streams[j] = j >= p->inputs && v->kind == 'f' && !p->is_read[j] && is_streamed(p->size * 4);
     }
     if (p->has_rows) run.unit = p->shape[p->rank - 1];
-    if (p->has_rows || run.unit <= TILE) {
-        run.tile = run.unit < TILE ? TILE / run.unit * run.unit : run.unit;
+    const int64_t tile = p->registers < MANY ? TILE : TILE / 2;
+    if (p->has_rows || run.unit <= tile) {
+        int64_t lines = run.unit; /* rows that end with a line, so that the next tile may be streamed */
+        while (lines % 16 != 0 && lines * 2 <= tile) lines *= 2;
+        run.tile = lines < tile ? tile / lines * lines : run.unit;
         if (run.tile > p->size) run.tile = p->size;
         run.tiles = (p->size + run.tile - 1) / run.tile;
         run.unit = run.tile; /* no pieces */
     } else {
-        run.tile = TILE;
-        run.tiles = p->size / run.unit * ((run.unit + TILE - 1) / TILE);
+        run.tile = tile;
+        run.tiles = p->size / run.unit * ((run.unit + tile - 1) / tile);
     }
     for (int j = 0; j < p->inputs; j++) {
         View *v = &run.views[j];
@@ -337,6 +408,7 @@ int run_program(const Program *p, const Place *places, int threads) {
         const int is_row = v->rank == 2 && v->strides[0] == 0 && run.tile % v->shape[1] == 0;
         v->is_same = is_number || is_row;
     }
+    run.is_far = p->size * arrays * (int64_t)sizeof(float) >= FAR;
     const int64_t useful = p->size * (p->count + 3) / 4 / GRAIN;
     run.parts = useful < 1 ? 1 : useful < threads ? useful : threads;
     if (run.parts > run.tiles) run.parts = run.tiles;

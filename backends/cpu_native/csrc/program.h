@@ -11,6 +11,9 @@ typedef void (*Loop)(void *out, const void *a, const void *b, int64_t n, const d
 /* The loop over float32 of that name (pointwise.c), or NULL. */
 Loop loop_of(const char *name);
 
+/* The same, which takes the first element of its first or second operand for all, or NULL. */
+Loop number_loop_of(const char *name, int is_first);
+
 /* The sums of rows over `divisor`, as the kernel `sum` computes them (reduction.c). */
 void sum_of_rows(float *out, const float *a, int64_t rows, int64_t columns, double divisor);
 
@@ -21,13 +24,15 @@ void sum_of_rows(float *out, const float *a, int64_t rows, int64_t columns, doub
 #define MAX_COLUMNS 4096 /* of programs with rows: a tile has whole ones */
 
 /* How an instruction goes through its registers: element by element; one value a row; a row to its
-   value; a value to its row; element by element with three operands. */
-enum { EACH, EACH_ROW, REDUCE, EXPAND, CHOOSE, WAYS };
+   value; a value to its row; element by element with three operands; element by element with the value of
+   the row, as first or as second operand. */
+enum { EACH, EACH_ROW, REDUCE, EXPAND, CHOOSE, BY_FIRST, BY_SECOND, WAYS };
 typedef void (*Reducer)(float *out, const float *a, int64_t rows, int64_t columns, double divisor);
 
 typedef struct {
     int way, to, a, b, c;
-    Loop loop;       /* of EACH and EACH_ROW */
+    Loop loop;       /* of EACH and EACH_ROW, BY_FIRST and BY_SECOND */
+    Loop number;     /* the same of a number, or NULL */
     Reducer reducer; /* of REDUCE */
     double numbers[3];
 } Instruction;

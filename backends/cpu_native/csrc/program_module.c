@@ -70,6 +70,10 @@ failed:
     Py_RETURN_NONE;
 }
 
+static int goes_by_row(const Instruction *i) {
+    return i->way == REDUCE || i->way == EXPAND || i->way == BY_FIRST || i->way == BY_SECOND;
+}
+
 /* One of the instructions (name, to, a, b, c, u, v, w); 0 with an exception if it makes no sense. */
 static int read_instruction(Program *p, Instruction *i, PyObject *text) {
     const char *name;
@@ -87,17 +91,22 @@ static int read_instruction(Program *p, Instruction *i, PyObject *text) {
         sound = i->way == EACH && p->has_rows;
         i->way = EACH_ROW;
     }
-    const int is_whole = sound && (i->way == EACH || i->way == CHOOSE || i->way == EXPAND);
-    sound = sound && (p->has_rows || (i->way != REDUCE && i->way != EXPAND));
+    const int by_row = i->way == BY_FIRST || i->way == BY_SECOND;
+    const int is_whole = sound && i->way != EACH_ROW && i->way != REDUCE;
+    sound = sound && (p->has_rows || !goes_by_row(i));
     sound = sound && i->to >= p->inputs && i->to < p->registers && !(i->to >= arrays && i->to < constants);
     /* A place for rows has no room for more. */
     sound = sound && !(is_whole && i->to < arrays && p->kinds[i->to] == 'R');
     for (int j = 0; sound && is_whole && j < 3; j++) {
         const int from = j == 0 ? i->a : j == 1 ? i->b : i->c;
-        sound = i->way == EXPAND || from >= arrays || p->kinds[from] != 'R';
+        const int is_value = i->way == EXPAND || (by_row && j == (i->way == BY_SECOND));
+        sound = is_value || (by_row && j == 2) || from >= arrays || p->kinds[from] != 'R';
     }
     sound = sound && !(i->way == REDUCE && i->a < arrays && p->kinds[i->a] == 'R');
     if (!sound) refuse("an instruction makes no sense");
+    const int is_first = i->a >= arrays && i->a < constants, is_second = i->b >= arrays && i->b < constants;
+    const Loop quicker = sound && i->way == EACH && is_first != is_second ? number_loop_of(name, is_first) : NULL;
+    if (quicker != NULL) i->loop = quicker; /* numbers take no room in the first cache */
     return sound;
 }
 
@@ -155,7 +164,7 @@ PyObject *make_program(PyObject *self, PyObject *args) {
             if (!PyErr_Occurred()) refuse("an instruction makes no sense");
             goto failed;
         }
-        p->has_rows |= find_instruction(&i, text) && (i.way == REDUCE || i.way == EXPAND);
+        p->has_rows |= find_instruction(&i, text) && goes_by_row(&i);
     }
     if (p->has_rows && p->shape[p->rank - 1] > MAX_COLUMNS) {
         refuse("its rows are too long");

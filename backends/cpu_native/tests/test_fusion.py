@@ -76,6 +76,8 @@ UNARY: list[Any] = [
     lambda x: fb.nn.functional.leaky_relu(x, 0.1),
     lambda x: 1 - x * 0.25,
     lambda x: x / 3,
+    lambda x: 0.5 / x,
+    lambda x: fb.maximum(x, fb.full_like(x, 0.25)),
     lambda x: x.sin(),
 ]
 BINARY: list[Any] = [
@@ -93,6 +95,10 @@ ROWS: list[Any] = [
     lambda x: x / (x.sum(-1, keepdim=True) + 1),
     lambda x: x - x.amax(-1, keepdim=True) if x.numel() else x,
     lambda x: x * (x * x).mean(-1, keepdim=True).rsqrt(),
+    lambda x: x.sum(-1, keepdim=True) / x,
+    lambda x: x.mean(-1, keepdim=True) - x,
+    lambda x: fb.where(x > 0, x, x.mean(-1, keepdim=True)),
+    lambda x: fb.maximum(x.mean(-1, keepdim=True) * 0.5, x) if x.numel() else x,
 ]
 
 
@@ -144,6 +150,23 @@ def test_programs_give_what_their_calls_give(data: st.DataObject) -> None:
         return [values[len(tensors) + i] for i in sorted(returned)]
 
     agree(function, *args)
+
+
+@pytest.mark.parametrize("shape", [(70001,), (1500, 50), (1200, 64), (40, 2000)])
+def test_programs_of_arrays_beyond_the_caches_give_what_their_calls_give(shape: Any) -> None:
+    """Of several tiles, the next of which is asked for while one is computed."""
+
+    def function(*tensors: fb.Tensor) -> list[fb.Tensor]:
+        p, g, m, v = tensors
+        m, v = m * 0.9 + g * 0.1, v * 0.999 + g * g * 0.001
+        step = 0.01 * (m / 0.9) / ((v / 0.99).sqrt() + 1e-8)
+        step = step - step.mean(-1, keepdim=True) if len(shape) > 1 else step
+        return [p - step, m, v, p * g + m * v - step * 2]
+
+    fb.manual_seed(2)
+    large = (*shape[:-1], shape[-1] * 3)
+    agree(function, *[fb.rand(large)[..., : shape[-1]].contiguous() for _ in range(4)])
+    agree(function, *[fb.rand(4 * shape[0], *shape[1:]) for _ in range(4)])
 
 
 def test_chains_become_one_program(programs: list[Any]) -> None:
@@ -307,6 +330,19 @@ def packed(*values: float) -> bytearray:
     return bytearray(struct.pack(f"{len(values)}f", *values))
 
 
+def test_a_value_of_each_row_is_an_operand_of_either_side() -> None:
+    x = fb.rand(6, 50)
+    for name, expected in (("sub_rows", x - x.sum(-1, True)), ("rows_sub", x.sum(-1, True) - x)):
+        operands = (0, 2) if name == "sub_rows" else (2, 0)
+        code = (
+            ("sum", False, 2, 0, 0, 0, 1.0, 0.0, 0.0),
+            (name, False, 1, *operands, 0, 0.0, 0.0, 0.0),
+        )
+        out = fb.empty(6, 50)
+        native.program((6, 50), "ff", 1, "0", (), 1, code)(x.numpy(), out.numpy())
+        fb.testing.assert_close(out, expected)
+
+
 LINE = ("add", False, 2, 0, 1, 0, 0.0, 0.0, 0.0)
 
 
@@ -342,6 +378,12 @@ def test_a_program_computes_its_lines() -> None:
         ((2, 2), "ffR", 2, "0", (), 0, (LINE,)),
         ((2, 5000), "fR", 1, "0", (), 0, (("sum", False, 1, 0, 0, 0, 1.0, 0.0, 0.0),)),
         ((2, 2), "fRf", 1, "00", (), 0, (("neg", False, 2, 1, 1, 1, 1.0, 0.0, 0.0),)),
+        ((2, 2), "fRf", 1, "00", (), 0, (("sub_rows", False, 2, 1, 0, 0, 0.0, 0.0, 0.0),)),
+        ((2, 2), "fRf", 1, "00", (), 0, (("rows_sub", False, 2, 0, 1, 0, 0.0, 0.0, 0.0),)),
+        ((2, 2), "fRf", 1, "00", (), 0, (("sub_rows", False, 1, 0, 0, 0, 0.0, 0.0, 0.0),)),
+        ((2, 2), "ff", 1, "0", (), 0, (("sub_rows", True, 1, 0, 0, 0, 0.0, 0.0, 0.0),)),
+        ((2, 2), "ff", 1, "0", (), 0, (("exp_rows", False, 1, 0, 0, 0, 0.0, 0.0, 0.0),)),
+        ((2, 5000), "ff", 1, "0", (), 0, (("sub_rows", False, 1, 0, 0, 0, 0.0, 0.0, 0.0),)),
     ],
 )
 def test_a_program_that_makes_no_sense_is_refused(text: Any) -> None:

@@ -19,6 +19,7 @@ __all__ = ["TooLongError", "outline", "program"]
 
 # The limits of program.h.
 _ARRAYS, _REGISTERS, _LINES, _RANK = 32, 96, 256, 8
+_BY_ROW = {"add", "sub", "mul", "div", "maximum", "minimum"}  # with the value of the row as operand
 
 
 class TooLongError(Exception):
@@ -83,7 +84,7 @@ class _Builder:
         self.values: dict[Any, _Value] = {}  # by slot, and numbers by their value
         self.numbers: list[float] = []
         self.lines: list[tuple[str, bool, _Value, list[_Value], tuple[float, ...]]] = []
-        self.expanded: dict[int, _Value] = {}
+        self.expanded: dict[_Value, _Value] = {}
         for call in calls:
             self._take(call)
         if len(self.shape) > _RANK or len(self.lines) > _LINES:
@@ -93,7 +94,9 @@ class _Builder:
         is_row = call.shape != self.shape
         before: list[_Value] = []
         for name, operands, numbers in call.lines:
-            given = [self._operand(x, before, is_row) for x in operands]
+            given = [self._operand(x, before) for x in operands]
+            if not is_row:
+                name, given = self._spread(name, given)
             made = _Value(is_row or call.reduces)
             self._write(name, is_row, made, given, numbers)
             before.append(made)
@@ -106,7 +109,7 @@ class _Builder:
                 before[-1].register = len(self.outputs)
                 self.outputs.append((call.step.results, None))
 
-    def _operand(self, x: Any, before: Sequence[_Value], is_row: bool) -> _Value:
+    def _operand(self, x: Any, before: Sequence[_Value]) -> _Value:
         if type(x) is Before:
             return before[x]
         number = x if type(x) is not Slot else self.reader.values.get(x)
@@ -119,13 +122,22 @@ class _Builder:
         if x not in self.values:
             self.values[x] = _Value(register=len(self.inputs))
             self.inputs.append(x)
-        value = self.values[x]
-        if not value.is_row or is_row:
-            return value
-        if x not in self.expanded:
-            self.expanded[x] = _Value()
-            self._write("expand", False, self.expanded[x], [value], ())
-        return self.expanded[x]
+        return self.values[x]
+
+    def _spread(self, name: str, given: list[_Value]) -> tuple[str, list[_Value]]:
+        """What goes element by element: its name and operands, some of which may be a row's."""
+        rows = [x.is_row for x in given]
+        if True not in rows:
+            return name, given
+        if name in _BY_ROW and False in rows:
+            return f"rows_{name}" if rows[0] else f"{name}_rows", given
+        return name, [self._expanded(x) if x.is_row else x for x in given]
+
+    def _expanded(self, value: _Value) -> _Value:
+        if value not in self.expanded:
+            self.expanded[value] = _Value()
+            self._write("expand", False, self.expanded[value], [value], ())
+        return self.expanded[value]
 
     def _write(
         self, name: str, is_row: bool, made: _Value, given: list[_Value], numbers: tuple[float, ...]
