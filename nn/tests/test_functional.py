@@ -184,6 +184,14 @@ def test_pooling_of_an_unbatched_image():
     assert F.avg_pool2d(x, 2).tolist() == [[[2.5, 4.5], [10.5, 12.5]]]
 
 
+@pytest.mark.parametrize("pool", [F.max_pool2d, F.avg_pool2d])
+def test_a_size_of_a_wrong_type_is_refused_after_one_of_equal_value(pool):
+    x = fb.arange(16.0).reshape(1, 4, 4)
+    assert pool(x, 2).shape == pool(x, [2, 2]).shape == (1, 2, 2)
+    with pytest.raises(TypeError, match="kernel_size"):
+        pool(x, 2.0)
+
+
 @pytest.mark.parametrize(("size", "windows"), [(7, 3), (8, 4), (3, 5), (5, 1), (4, 4)])
 def test_adaptive_pooling_takes_the_means_of_its_windows(size, windows):
     x = fb.arange(float(size)).square().reshape(1, size)

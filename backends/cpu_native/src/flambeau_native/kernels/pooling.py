@@ -16,14 +16,35 @@ Sizes = tuple[int, ...]
 _LARGEST = 1 << 31  # positions in a plane are counted in 32 bits
 
 
+Numbers = tuple[int, ...]
+
+
 @lru_cache(maxsize=256)  # a network pools the same few shapes over and over
-def _plane(
-    h: int, w: int, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
-) -> tuple[int, int, int, int]:
-    """The sizes of a plane, and the numbers of windows down and across it."""
-    how = zip((h, w), kernel, stride, padding, dilation, strict=True)
-    oh, ow = [out_size(*one, ceil_mode) for one in how]
-    return h, w, oh, ow
+def _planes(
+    shape: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
+) -> tuple[Sizes, Numbers]:
+    """The shape of the result; how many planes there are, their sizes, and the windows of one."""
+    how = zip(shape[-2:], kernel, stride, padding, dilation, strict=True)
+    counts = [out_size(*one, ceil_mode) for one in how]
+    return (*shape[:-2], *counts), (prod(shape[:-2]), *shape[-2:], *counts)
+
+
+@lru_cache(maxsize=256)
+def _means(
+    shape: Sizes,
+    kernel: Pair,
+    stride: Pair,
+    padding: Pair,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> tuple[Sizes, Numbers]:
+    """The shape of the result and the numbers of the compiled kernel; empty if it takes no such."""
+    if 0 in shape[-2:] or len(kernel) != 2:
+        return (), ()
+    result, numbers = _planes(shape, kernel, stride, padding, (1, 1), ceil_mode)
+    steps = (*kernel, *stride, *padding, count_include_pad, divisor_override or 0)
+    return result, (*numbers, *steps)
 
 
 def _make_max_pool2d() -> Kernel:
@@ -33,14 +54,12 @@ def _make_max_pool2d() -> Kernel:
         x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
     ) -> tuple[np.ndarray, ...]:
         run = find(x.dtype)
-        h, w = x.shape[-2:]
-        if run is None or not x.flags.c_contiguous or not 0 < h * w < _LARGEST:
+        shape = x.shape
+        if run is None or not x.flags.c_contiguous or not 0 < shape[-2] * shape[-1] < _LARGEST:
             return general(x, kernel, stride, padding, dilation, ceil_mode)
-        sizes = _plane(h, w, kernel, stride, padding, dilation, ceil_mode)
-        shape = (*x.shape[:-2], *sizes[2:])
+        shape, numbers = _planes(shape, kernel, stride, padding, dilation, ceil_mode)
         values, places = made(shape, x.dtype), made(shape, INT64)
-        steps = (*kernel, *stride, *padding, *dilation)
-        run(values, places, x, x.size // (h * w), *sizes, *steps)
+        run(values, places, x, *numbers, *kernel, *stride, *padding, *dilation)
         return values, places
 
     return max_pool2d
@@ -61,18 +80,39 @@ def _shares(size: int, count: int) -> tuple[Array, Array]:
     return i * size // count, -(-(i + 1) * size // count)
 
 
-def _largest(
-    run: Kernel, x: Array, dims: Sequence[tuple[Array, Array]], steps: Sizes
-) -> tuple[np.ndarray, ...]:
-    """The maxima of windows of planes or volumes, and their places there."""
+Boxes = tuple[Sizes, tuple[Array, ...], Numbers]
+
+
+def _boxes(shape: Sizes, dims: Sequence[tuple[Array, Array]], steps: Sizes) -> Boxes:
+    """The shape of the result, the bounds of windows of planes or volumes, and their numbers."""
     rank = len(dims)
-    sizes, counts = x.shape[-rank:], tuple([first.size for first, _ in dims])
-    shape = (*x.shape[:-rank], *counts)
-    values, places = made(shape, x.dtype), made(shape, INT64)
+    sizes, counts = shape[-rank:], tuple([first.size for first, _ in dims])
+    result, volumes = (*shape[:-rank], *counts), prod(shape[:-rank])
     if rank == 2:
         dims, sizes, counts = [_shares(1, 1), *dims], (1, *sizes), (1, *counts)
-    arrays = [array for pair in dims for array in pair]
-    run(values, places, x, *arrays, x.size // prod(sizes), *sizes, *counts, *steps)
+    return result, tuple([a for pair in dims for a in pair]), (volumes, *sizes, *counts, *steps)
+
+
+@lru_cache(maxsize=256)
+def _boxes_of_windows(
+    shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> Boxes:
+    how = zip(shape[-3:], kernel, stride, padding, dilation, strict=True)
+    return _boxes(shape, [_windows(*one, ceil_mode) for one in how], dilation)
+
+
+@lru_cache(maxsize=256)
+def _boxes_of_shares(shape: Sizes, counts: Sizes) -> Boxes:
+    sizes = shape[-len(counts) :]
+    dims = [_shares(size, count) for size, count in zip(sizes, counts, strict=True)]
+    return _boxes(shape, dims, (1, 1, 1))
+
+
+def _largest(run: Kernel, x: Array, boxes: Boxes) -> tuple[np.ndarray, ...]:
+    """The maxima of windows of planes or volumes, and their places there."""
+    shape, bounds, numbers = boxes
+    values, places = made(shape, x.dtype), made(shape, INT64)
+    run(values, places, x, *bounds, *numbers)
     return values, places
 
 
@@ -85,8 +125,8 @@ def _make_max_pool3d() -> Kernel:
         run = find(x.dtype)
         if run is None or not x.flags.c_contiguous or not x.size:
             return general(x, kernel, stride, padding, dilation, ceil_mode)
-        how = zip(x.shape[-3:], kernel, stride, padding, dilation, strict=True)
-        return _largest(run, x, [_windows(*one, ceil_mode) for one in how], dilation)
+        how = kernel, stride, padding, dilation, ceil_mode
+        return _largest(run, x, _boxes_of_windows(x.shape, *how))
 
     return max_pool3d
 
@@ -98,9 +138,7 @@ def _make_adaptive_max_pool(name: str) -> Kernel:
         run = find(x.dtype)
         if run is None or not x.flags.c_contiguous or not x.size:
             return general(x, counts)
-        sizes = x.shape[-len(counts) :]
-        dims = [_shares(size, count) for size, count in zip(sizes, counts, strict=True)]
-        return _largest(run, x, dims, (1, 1, 1))
+        return _largest(run, x, _boxes_of_shares(x.shape, counts))
 
     return adaptive_max_pool
 
@@ -134,14 +172,12 @@ def _make_avg_pool2d() -> Kernel:
         divisor_override: int | None,
     ) -> np.ndarray:
         run = find(x.dtype)
-        h, w = x.shape[-2:]
-        if run is None or not x.flags.c_contiguous or not h * w or len(kernel) != 2:
-            options = (ceil_mode, count_include_pad, divisor_override)
+        options = (ceil_mode, count_include_pad, divisor_override)
+        shape, numbers = _means(x.shape, kernel, stride, padding, *options)
+        if run is None or not numbers or not x.flags.c_contiguous:
             return general(x, kernel, stride, padding, *options)
-        sizes = _plane(h, w, kernel, stride, padding, (1, 1), ceil_mode)
-        out = made((*x.shape[:-2], *sizes[2:]), x.dtype)
-        steps = (*kernel, *stride, *padding, count_include_pad, divisor_override or 0)
-        run(out, x, x.size // (h * w), *sizes, *steps)
+        out = made(shape, x.dtype)
+        run(out, x, *numbers)
         return out
 
     return avg_pool2d

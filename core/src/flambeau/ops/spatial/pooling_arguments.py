@@ -37,16 +37,17 @@ def window(
     Raises:
         RuntimeError: the input has another rank or is empty, or a setting does not fit.
     """
-    given = (kernel_size, stride, padding, dilation)
-    if list in map(type, given) or type(ceil_mode) is not bool:
-        given = tuple([tuple(v) if isinstance(v, list) else v for v in given])
-        ceil_mode = bool(ceil_mode)
     shape = tuple(x._a.shape)
-    how = _settings(where, rank, shape, *given, ceil_mode)
+    ceil = ceil_mode if type(ceil_mode) is bool else bool(ceil_mode)
+    given: tuple[Any, ...] = (kernel_size, stride, padding, dilation, ceil)
+    if list in map(type, given):
+        given = tuple([tuple(v) if isinstance(v, list) else v for v in given])
+    how = _settings(where, rank, shape, *given)
     return x.unsqueeze(0) if len(shape) == rank + 1 else x, how
 
 
-@lru_cache(maxsize=256)  # a network pools the same few shapes over and over
+# A network pools the same few shapes over and over; `typed`, or 2.0 would be taken where 2 was.
+@lru_cache(maxsize=256, typed=True)
 def _settings(
     where: str,
     rank: int,
