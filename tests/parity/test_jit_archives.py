@@ -356,3 +356,47 @@ def assert_loads_alike(data):
                 assert one.tolist() == pytest.approx(other.tolist(), rel=1e-6, abs=1e-6)
             else:
                 assert one == other
+
+
+@pytest.mark.parametrize(
+    ("mode", "dims"),
+    [
+        ("linear", 1),
+        ("bilinear", 2),
+        ("bicubic", 2),
+        ("trilinear", 3),
+        ("nearest", 1),
+        ("nearest", 2),
+        ("nearest", 3),
+    ],
+)
+@pytest.mark.parametrize("scales", [None, 1.7])
+def test_traces_of_pytorch_that_resample_to_sizes_of_the_input_are_read(mode, dims, scales):
+    corners = "" if mode == "nearest" else ", True" if scales is None else ", False"
+    given = f", {scales}" * dims if scales else ", None" * dims
+    size = ", ".join(
+        f"int({scales} * x.size({at + 2}))" if scales else f"x.size({at + 2}) + 2"
+        for at in range(dims)
+    )
+    source = f"""
+def f(x):
+    return torch.ops.aten.upsample_{mode}{dims}d(x, [{size}]{corners}{given})
+"""
+    theirs = torch.jit.CompilationUnit(source).f
+    ours = fb.jit.CompilationUnit(source).f
+    for length in (4, 5):
+        x = torch.randn(1, 2, *[length] * dims)
+        found = torch.tensor(ours(fb.tensor(x.tolist())).tolist())
+        torch.testing.assert_close(found, theirs(x), rtol=1e-5, atol=1e-5)
+
+
+def test_a_trace_of_pytorch_that_resamples_to_the_size_of_another_tensor_is_read():
+    def resized(x, y):
+        return torch.nn.functional.interpolate(x, y.shape[-2:], mode="bilinear")
+
+    x, y = torch.randn(1, 2, 3, 4), torch.zeros(6, 5)
+    came = exchanged(torch.jit.trace(resized, (x, y)), torch.jit.save, fb.jit.load)
+    for height in (6, 7):
+        y = torch.zeros(height, 5)
+        found = came(fb.tensor(x.tolist()), fb.zeros(height, 5))
+        torch.testing.assert_close(torch.tensor(found.tolist()), resized(x, y))

@@ -11,6 +11,7 @@ from test_nn_every_module import CASES
 pytestmark = pytest.mark.filterwarnings(
     "ignore:`torch.jit:DeprecationWarning",
     "ignore::torch.jit.TracerWarning",
+    "ignore:input's size at dim=1 does not match num_features:UserWarning",
     "ignore:Initializing zero-element tensors:UserWarning",
     "ignore:`NLLLoss2d` has been deprecated:FutureWarning",
     "ignore:.*nested tensors.*:UserWarning",
@@ -39,6 +40,25 @@ def test_modules_are_traced_and_exchanged_with_equal_results(name):
         their_trace = torch.jit.trace(theirs, given, check_trace=False)
         back = exchanged(their_trace, torch.jit.save, fb.jit.load)
         assert_equal(back(*operands), expected)
+    compared = 0
+    for axis in (0, 1, -1, -2):
+        larger = tuple(doubled(each, axis) for each in operands)
+        try:
+            wanted = ours(*larger)
+        except (RuntimeError, ValueError, IndexError, AssertionError):
+            continue  # a module whose weights or other operands say how long the axis is
+        for a, b in zip(flat(traced(*larger)), flat(wanted), strict=True):
+            assert fb.allclose(a, b, equal_nan=True)
+        compared += 1
+    assert compared or name == "CTCLoss"  # whose lengths are values, and say how long all axes are
+
+
+def doubled(operand, axis):
+    """An operand that is twice as long along an axis, if it has it."""
+    if isinstance(operand, tuple):
+        return tuple(doubled(each, axis) for each in operand)
+    has = -operand.dim() <= axis < operand.dim()
+    return fb.cat([operand, operand], axis) if has else operand
 
 
 SIZES = {

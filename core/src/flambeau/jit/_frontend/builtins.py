@@ -271,6 +271,20 @@ for _name in ("silu", "mish", "hardswish", "hardsigmoid", "relu6"):
 for _dims in (1, 2, 3):
     TEMPLATES[f"aten::reflection_pad{_dims}d"] = "_F.pad({0}, {1}, 'reflect')"
     TEMPLATES[f"aten::replication_pad{_dims}d"] = "_F.pad({0}, {1}, 'replicate')"
+for _mode, _dims in (
+    ("linear", 1),
+    ("bilinear", 2),
+    ("bicubic", 2),
+    ("trilinear", 3),
+    ("nearest", 1),
+    ("nearest", 2),
+    ("nearest", 3),
+):
+    _rest = 2 if _mode == "nearest" else 3  # where the scales begin: the others have corners
+    _scales = "".join(f"{{{_rest + each}}}, " for each in range(_dims))
+    TEMPLATES[f"aten::upsample_{_mode}{_dims}d"] = (
+        f"_resample_to({{0}}, {{1}}, ({_scales}), '{_mode}'{', {2}' * (_rest - 2)})"
+    )
 for _name in ("Byte", "Char", "Double", "Half", "Int", "Long", "Short"):
     TEMPLATES[f"aten::_cast_{_name}"] = f"{{0}}.{_name.lower()}()"
 for _name in ("div", "truediv"):
@@ -499,6 +513,28 @@ def _resample(
     return fb.nn.functional.interpolate(input, size, factors, mode, **given)
 
 
+def _resample_to(
+    input: Tensor,
+    size: list[int],
+    scales: tuple[float | None, ...],
+    mode: str,
+    corners: bool | None = None,
+) -> Tensor:
+    """As `_resample`, where a size is given and may be by scales, which then say what lies where.
+
+    Raises:
+        NotImplementedError: the size is another than the scales make.
+    """
+    if None in scales:
+        if scales != (None,) * len(scales):
+            raise NotImplementedError(f"upsample_{mode} with a scale for some dimensions only")
+        return _resample(input, size, None, mode, corners)
+    made = [math.floor(n * by) for n, by in zip(input.shape[2:], scales, strict=True)]
+    if made != [*size]:
+        raise NotImplementedError(f"upsample_{mode} to {size}, where its scales make {made}")
+    return _resample(input, None, [*scales], mode, corners)
+
+
 def _raised(text: str, cls: str | None) -> Error:
     """What a `raise` in a program raises."""
     shown = f"{cls}: {text}" if cls else text
@@ -567,6 +603,7 @@ def environment() -> dict[str, Any]:
         "_not_known": _not_known,
         "_batch_norm": _batch_norm,
         "_resample": _resample,
+        "_resample_to": _resample_to,
         "_cat": fb.cat,
         "_number": _numbers.number_of,
         "_object": _numbers.object_of,
