@@ -525,14 +525,15 @@ def _resample_to(
     Raises:
         NotImplementedError: the size is another than the scales make.
     """
-    if None in scales:
-        if scales != (None,) * len(scales):
-            raise NotImplementedError(f"upsample_{mode} with a scale for some dimensions only")
+    factors = [by for by in scales if by is not None]
+    if not factors:
         return _resample(input, size, None, mode, corners)
-    made = [math.floor(n * by) for n, by in zip(input.shape[2:], scales, strict=True)]
+    if len(factors) < len(scales):
+        raise NotImplementedError(f"upsample_{mode} with a scale for some dimensions only")
+    made = [math.floor(n * by) for n, by in zip(input.shape[2:], factors, strict=True)]
     if made != [*size]:
         raise NotImplementedError(f"upsample_{mode} to {size}, where its scales make {made}")
-    return _resample(input, None, [*scales], mode, corners)
+    return _resample(input, None, factors, mode, corners)
 
 
 def _raised(text: str, cls: str | None) -> Error:
