@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import subprocess
 import sys
 import types
@@ -211,6 +212,20 @@ def test_tracebacks_begin_in_the_module(tmp_path):
     done = run_module(tmp_path, "-m", "nosuch")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "ImportError: No module named nosuch"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process ends by a signal there")
+@pytest.mark.parametrize("command", [["run"], ["run", "-m"], ["trace"]])
+def test_an_interrupted_program_ends_by_the_signal_as_it_does_under_python(tmp_path, command):
+    path = tmp_path / "program.py"
+    path.write_text("import os, signal, torch\nos.kill(os.getpid(), signal.SIGINT)\n")
+    ours = [sys.executable, "-m", "flambeau", *command, "program" if "-m" in command else str(path)]
+    done = subprocess.run(ours, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert done.returncode == -signal.SIGINT
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("Traceback") and "program.py" in lines[1]
+    assert lines[-1] == "KeyboardInterrupt" and "flambeau" not in done.stderr
+    assert (tmp_path / "trace.json").exists() == (command == ["trace"])
 
 
 def test_nothing_to_run_is_status_2(tmp_path):

@@ -6,6 +6,7 @@ import pickle
 import sys
 import time
 import types
+import zipfile
 
 import pytest
 
@@ -182,3 +183,48 @@ def test_an_enumeration_without_proper_members_is_refused(make, body):
     code += "  def forward(self: __torch__.M) -> int:\n    return 1\n"
     with pytest.raises((CheckpointError, fb.jit.CompilationError)):
         fb.jit.load(archive(code, make("M", training=True, held=1)))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"{'  ' * i}for a{i} in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10):" for i in range(9)]
+        + ["  " * 9 + "x = x + 1"],
+        ["t0 = (x, x)", *(f"t{i} = (t{i - 1}, t{i - 1})" for i in range(1, 60)), "return t59"],
+        ["t0 = (x, x)", *(f"t{i} = (t{i - 1}, t{i - 1})" for i in range(1, 40)), "y = [t39, t38]"],
+        ["y = CONSTANTS.c0"],
+        ["y = CONSTANTS.c" + "1" * 5000],
+    ],
+    ids=["unrolled", "type in an error", "types compared", "doubled constant", "digits"],
+)
+def test_code_that_would_grow_without_end_is_refused_at_once(lines):
+    doubled = b"\x80\x02)q\x00" + b"h\x00\x86q\x00" * 60 + b"\x85."
+    body = "".join(f"    {line}\n" for line in lines)
+    file = rewritten("\n  def g(self, x: Tensor) -> Tensor:\n" + body + "    return x\n", doubled)
+    with pytest.raises(RuntimeError, match="parts|turns|no constant") as caught:
+        fb.jit.load(file)
+    assert len(str(caught.value)) < 20_000
+
+
+def test_constants_of_classes_that_share_a_hash_take_no_quadratic_time():
+    keys = ", ".join(str(i * (2**61 - 1)) for i in range(1, 30_000))
+    file = rewritten("\n  q : Final[int] = {" + keys + "}\n")
+    start = time.process_time()
+    fb.jit.load(file)
+    assert time.process_time() - start < 10
+
+
+def rewritten(more, constants=None):
+    """An archive of a linear layer with more in the class of the layer."""
+    written = io.BytesIO()
+    fb.jit.save(fb.jit.script(fb.nn.Linear(2, 1)), written)
+    made = io.BytesIO()
+    with zipfile.ZipFile(written) as old, zipfile.ZipFile(made, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith("linear.py"):
+                data += more.encode()
+            if constants is not None and name.endswith("constants.pkl"):
+                data = constants
+            new.writestr(name, data)
+    return io.BytesIO(made.getvalue())

@@ -221,7 +221,7 @@ x = torch.nn.functional.interpolate(x, scale_factor=2.0)
 x = x.shape[100]
 x = x.size(7) + x.nothing
 x = torch.zeros([2**31, 2**31, 2**31])
-x = torch.jit.fork(f, x)
+x = torch.jit.fork(torch.sin, x)
 x = torch.jit.fork(x)
 x = torch.jit.wait(x)
 x = isinstance(x, (int, List[int]))

@@ -283,6 +283,29 @@ fb.arange(1, 2.5, 1e-320)
 fb.ones(3).log_normal_(std=np.array("x"))
 fb.logit(fb.ones(2), np.array("x"))
 fb.fx.Interpreter(fb.fx.symbolic_trace(lambda x: x[0])).run({"a": 1})
+fb.jit.CompilationUnit("def f(x):\n  return x", _frames_up=2**70)
+fb.jit.CompilationUnit("def f(x):\n  return x").define("def g(x):\n  return x", _frames_up=1000)
+fb.jit.script(f, _frames_up=2**70)
+fb.UntypedStorage(8).from_buffer(b"ab", count=1, offset=0, dtype=(1, 2))
+fb.FloatStorage([1, 2, 3, 4]).resize_(np.array("x"))
+fb.Tensor.to(fb.float64)
+fb.nn.Conv2d(1, 1, 2, padding=np.array([1.0, 2.0]))(fb.ones(1, 3, 3))
+fb.nn.ParameterList([fb.ones(3)]).type(None)
+fb.nn.ModuleList([fb.nn.ReLU()]).insert(-(2**31), fb.nn.ReLU())
+fb.nn.MaxPool2d(2**53 + 1, ceil_mode=True)(fb.rand(2, 3, 4))
+fb.quasirandom.SobolEngine(2).draw_base2(2**70)
+fb.utils.data.default_collate([np.int8(-1), (2, "two")])
+fb.empty_strided((2**62, 0), (1, 2))
+fb.distributions.Normal(0.0, 1.0).expand([2], 2**63 - 1)
+fb.nn.parallel.parallel_apply(type("Odd", (), {"__len__": lambda self: 2**40})(), [fb.ones(2)])
+fb.nn.Linear(3, 2).state_dict({}, np.array([[1, 2], [3, 4]]))
+fb.addmm(fb.ones((1,) * 33), fb.ones(2, 3), fb.ones(3, 2), out=fb.eye(2).to_sparse())
+fb.distributions.CatTransform([fb.distributions.ExpTransform()], lengths=[np.array("x")])
+fb.distributions.IndependentTransform(fb.distributions.ExpTransform(), np.array("x"))
+fb.distributions.AffineTransform(0.0, 1.0, np.array("x"))
+fb.distributions.AffineTransform(np.array("x"), 1.0)
+fb.distributions.AffineTransform(0.0, "").sign
+fb.distributions.AffineTransform(np.array([1, 2]), 1.0).inv(fb.ones(3))
 """.strip().splitlines()
 
 FLAGGED = """
@@ -332,9 +355,18 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
         "fb.triangular_solve(fb.ones(2, 1), fb.eye(2), upper=(-1, 3)).solution",
         "fb.linalg.solve_triangular(fb.eye(2), fb.ones(2, 1), upper=2**31 - 1)",
         "fb.ones(4, 6)[::2, ::3].sum(keepdim=-(2**63) - 1)",
+        "fb.ones(3).half().mean(0, keepdim=2**31)",
+        "fb.ones(3, dtype=fb.complex64).nansum(0, keepdim=2**31)",
+        "fb.var_mean(fb.ones(3, dtype=fb.complex64), 0, keepdim=2**70)",
+        "fb.ones(70000).amax(0, keepdim=2**70)",
+        "fb.distributions.AffineTransform(np.ones(2), np.float32(2.0)).inv(fb.ones(2))",
         "fb.func.hessian(lambda x: (x @ x.mT).sum())(fb.ones((1,) * 31))",
         "fb.nn.parameter.UninitializedBuffer(1).requires_grad",
         "fb.fx.Graph(fb.ones(2, 3)).placeholder('x')",
+        "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4), 2**30, padding=2**29)",
+        "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4, device='ref'), 2**30, padding=2**29)",
+        "fb.nn.functional.avg_pool2d(fb.rand(1, 3, 4), 2**31 - 1, ceil_mode=True)",
+        "fb.nn.functional.avg_pool2d(fb.rand(1, 3, 4, device='ref'), 2**31 - 1, ceil_mode=True)",
     ],
 )
 def test_what_once_took_for_ever_or_failed_has_a_result(call):

@@ -95,3 +95,16 @@ def test_avg_pool_agrees_for_dtypes(dtype: str) -> None:
     agree(found, F.avg_pool2d(tensor(x), *geometry))
     expected = aten.avg_pool2d_backward(tensor(found), tensor(x), *geometry)
     agree(KERNELS["avg_pool2d_backward"](found, x.shape, *geometry), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+@pytest.mark.parametrize("reach", [300, 2**29])
+def test_windows_far_larger_than_the_image_look_at_it_alone(dtype, reach):
+    x = np.asarray(draw((2, 3, 4), "float64", 1) * 9).astype(dtype)
+    geometry = (2 * reach, 2 * reach), (1, 1), (reach, reach)
+    values, places = KERNELS["max_pool2d"](x, *geometry, (1, 1), False)
+    assert values.shape == (2, 4, 5)
+    assert (values == x.max((1, 2), keepdims=True)).all()
+    assert (places == x.reshape(2, 12).argmax(1)[:, None, None]).all()
+    means = KERNELS["avg_pool2d"](x.astype("float64"), *geometry, False, False, None)
+    agree(means, tensor(x.astype("float64").mean((1, 2), keepdims=True)).expand(2, 4, 5))

@@ -173,14 +173,18 @@ def _doctor(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 
 def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     from flambeau.compat import run_module, run_script
+    from flambeau.compat._run import show_from_program
 
-    if arguments.module:
-        return run_module(arguments.module[0], arguments.module[1:], arguments.version)
-    if arguments.script is None:
-        print("run: name the script to run, or -m and a module", file=sys.stderr)
-        return 2
     try:
+        if arguments.module:
+            return run_module(arguments.module[0], arguments.module[1:], arguments.version)
+        if arguments.script is None:
+            print("run: name the script to run, or -m and a module", file=sys.stderr)
+            return 2
         return run_script(arguments.script, arguments.arguments, arguments.version)
+    except KeyboardInterrupt:
+        show_from_program()  # by Python, which then ends the process by the signal
+        raise
     except OSError as error:
         print(f"cannot run {arguments.script}: {error.strerror}", file=sys.stderr)
         return 2
@@ -189,12 +193,14 @@ def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 def _trace(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     import flambeau
     from flambeau.compat import run_script
+    from flambeau.compat._run import show_from_program
     from flambeau.profiler import profile
 
     for name in plugins.device_types():  # a device that is first used inside would not be seen
         with suppress(RuntimeError, ImportError):  # the script will be told if it uses this one
             flambeau.empty(0, device=name)
-    left, status = None, 0
+    left: BaseException | None = None
+    status = 0
     with profile(record_shapes=True) as seen:
         try:
             status = run_script(arguments.script, arguments.arguments)
@@ -202,6 +208,9 @@ def _trace(arguments: argparse.Namespace, plugins: PluginHost) -> int:
             print(f"cannot run {arguments.script}: {error.strerror}", file=sys.stderr)
             return 2
         except SystemExit as end:  # what ran before is what was asked for
+            left = end
+        except KeyboardInterrupt as end:
+            show_from_program()
             left = end
     seen.export_chrome_trace(arguments.output)
     print(f"{len(seen.events())} events in {arguments.output}; open it in https://ui.perfetto.dev")

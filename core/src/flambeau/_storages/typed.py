@@ -6,6 +6,7 @@ import builtins
 from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
+from flambeau._dispatch.arguments import sizes
 from flambeau._dispatch.promotion import python_number
 from flambeau._storages.casts import Casts
 from flambeau._storages.memory import from_arguments, listed, part, position, span, tensor_in
@@ -262,6 +263,7 @@ class TypedStorage(Casts):
 
     def resize_(self, size: builtins.int) -> TypedStorage:
         """Change the number of elements; see `UntypedStorage.resize_`."""
+        (size,) = sizes((size,))
         self._untyped_storage.resize_(size * self.dtype.itemsize)
         return self
 

@@ -356,6 +356,10 @@ class UntypedStorage(Casts):
         >>> fb.ShortStorage.from_buffer(bytes([0, 1, 0, 2]), "big").tolist()
         [1, 2]
         """
+        if not isinstance(dtype, D.dtype):
+            raise TypeError(
+                f"from_buffer(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
+            )
         size = dtype.itemsize
         if byte_order is None and size > 1:
             raise RuntimeError("function missing required argument 'byte_order' (pos 2)")

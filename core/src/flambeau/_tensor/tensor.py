@@ -1263,6 +1263,11 @@ def _convert(
     memory_format: MemoryFormat | None,
     non_blocking: bool = False,
 ) -> Tensor:
+    if not isinstance(t, Tensor):
+        raise TypeError(
+            f"descriptor 'to' for 'torch.Tensor' objects doesn't apply to a {type(t).__name__!r} "
+            "object"
+        )
     be = t._be
     if device is not None and device != be.device:
         be = bind(device)

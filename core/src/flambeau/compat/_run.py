@@ -28,6 +28,7 @@ def run_script(path: str, arguments: Sequence[str] = (), version: str = DEFAULT)
     Raises:
         OSError: the script cannot be read.
         SystemExit: the script raised it.
+        KeyboardInterrupt: it was interrupted; the traceback is not printed yet.
     """
     with io.open_code(os.path.abspath(path)) as file:
         source = file.read()
@@ -52,6 +53,7 @@ def run_module(name: str, arguments: Sequence[str] = (), version: str = DEFAULT)
 
     Raises:
         SystemExit: the module raised it.
+        KeyboardInterrupt: it was interrupted; the traceback is not printed yet.
     """
 
     def execute() -> None:
@@ -67,7 +69,7 @@ def _run(execute: Callable[[], None], arguments: list[str], home: str, version: 
     try:
         with torch_alias(version):
             execute()
-    except SystemExit:
+    except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
         error.__traceback__ = _inside(error.__traceback__)
@@ -78,6 +80,21 @@ def _run(execute: Callable[[], None], arguments: list[str], home: str, version: 
         if main is not None:
             sys.modules["__main__"] = main
     return 0
+
+
+def show_from_program() -> None:
+    """Let what this process is ended by be shown as Python shows it: from the program on."""
+    shown = sys.excepthook
+
+    def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        inside = trace
+        while inside is not None and inside.tb_frame.f_code.co_filename != __file__:
+            inside = inside.tb_next
+        inside = _inside(inside) or trace
+        error.__traceback__ = inside
+        shown(kind, error, inside)
+
+    sys.excepthook = show
 
 
 def _inside(trace: TracebackType | None) -> TracebackType | None:

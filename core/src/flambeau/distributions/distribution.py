@@ -325,7 +325,13 @@ class Distribution:
         Raises:
             NotImplementedError: a subclass of `cls` has its own ``__init__``, whose attributes
                 `cls` cannot know, and no ``expand`` of its own.
+            TypeError: `_instance` is no distribution.
         """
+        if not isinstance(_instance, Distribution | None):
+            raise TypeError(
+                f"expand(): argument '_instance' must be Distribution, "
+                f"not {type(_instance).__name__}"
+            )
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(
                 f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import update_wrapper
 from numbers import Number
@@ -79,6 +80,20 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 def _standard_normal(shape: Size, dtype: DType, device: Device) -> Tensor:
     return fb.empty(shape, dtype=dtype, device=device).normal_()
+
+
+def _whole(value: Any, function: str, argument: str) -> int:
+    """A whole number, which may come as an array of one element.
+
+    Raises:
+        TypeError: it is none.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"{function}(): argument {argument!r} must be int, not {type(value).__name__}"
+        ) from None
 
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:

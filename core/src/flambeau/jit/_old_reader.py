@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import collections
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from flambeau._types import dtype as D
@@ -37,6 +38,7 @@ _DTYPES = {
     "INT8": D.int8,
     "UINT8": D.uint8,
 }
+_WHOLE = re.compile("-?[0-9]{1,18}")
 _NEWEST = 5
 _DEEPEST = 200
 
@@ -70,7 +72,7 @@ class Table:
 
     def number(self, value: object) -> int:
         """A whole number, which the file has as a text."""
-        if isinstance(value, str) and value.lstrip("-").isdigit() and len(value) < 20:
+        if isinstance(value, str) and _WHOLE.fullmatch(value):
             return int(value)
         if type(value) is not int or abs(value) >= LARGEST:
             raise self.wrong(value, "a number")

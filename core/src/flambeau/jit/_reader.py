@@ -8,6 +8,8 @@ import inspect
 import keyword
 import math
 import textwrap
+from collections import Counter
+from itertools import islice
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
 
 
 _MOST_CODE = 1 << 26  # bytes of one source
+_LEAST_CODE = 1 << 22  # bytes of all sources that any file may have; further ones for its size
+_CODE_PER_BYTE = 20
+_MOST_PARTS = 1024  # of a constant, those that are there several times counted as often
+_MOST_ALIKE = 64  # values of an enumeration that share a hash, each compared with all
 
 
 class _Object:
@@ -205,14 +211,36 @@ class _Constants(V.Sugar):
 
     def __init__(self, values: tuple[Any, ...]) -> None:
         self.held = values
+        self.types: dict[str, Type] = {}
 
     def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Any:
-        if not (name[:1] == "c" and name[1:].isdigit() and int(name[1:]) < len(self.held)):
-            c.fail(node, f"the archive has no constant {name!r}")
-        value = self.held[int(name[1:])]
+        number = name[1:]
+        known = name[:1] == "c" and number.isdecimal() and len(number) < 10
+        if not known or int(number) >= len(self.held):
+            c.fail(node, f"the archive has no constant {name!r:.80}")
+        value = self.held[int(number)]
         if isinstance(value, _Object):
             c.fail(node, "objects as constants of code are not supported")
-        return c.constant(value, _annotations.of_value(value), node)
+        if name not in self.types:
+            if not _has_few_parts(value):
+                c.fail(node, f"the constant {name} has more than {_MOST_PARTS} parts")
+            self.types[name] = _annotations.of_value(value)
+        return c.constant(value, self.types[name], node)
+
+
+def _has_few_parts(value: Any) -> bool:
+    """Whether walking through a value ends soon: tuples of twice the same grow with each level."""
+    left, count = [value], 0
+    while left:
+        each = left.pop()
+        count += 1
+        if count > _MOST_PARTS:
+            return False
+        if isinstance(each, (tuple, list)):
+            left.extend(each[: _MOST_PARTS + 1])
+        elif isinstance(each, dict):
+            left.extend(list(each.values())[: _MOST_PARTS + 1])
+    return True
 
 
 class _CodeResolver(Resolver):
@@ -229,6 +257,12 @@ class _CodeResolver(Resolver):
         }
         super().__init__(words, known=False)
         self.code = code
+
+    def evaluate(self, node: ast.expr) -> Any:
+        """As of other sources, without what leads into the interpreter."""
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            raise AttributeError(f"an archive names no {node.attr}")
+        return super().evaluate(node)
 
     def type_of_name(self, written: str) -> Type | None:
         if not written.startswith("__torch__."):
@@ -249,6 +283,7 @@ class Code:
     ) -> None:
         self.archive, self.constants, self.folder = archive, constants, folder
         self.version = version
+        self.room = _LEAST_CODE + _CODE_PER_BYTE * archive.size_of_file
         self.files: dict[str, tuple[Source, dict[str, ast.stmt]]] = {}
         self.known: dict[str, Any] = {}
         self.resolver = _CodeResolver(self)
@@ -277,7 +312,11 @@ class Code:
 
     def source(self, path: str) -> tuple[Source, list[ast.stmt]]:
         """The source of a record, and its statements without the head that older files have."""
-        text = textwrap.dedent(bytes(self.archive.read(path)).decode("utf-8"))
+        raw = bytes(self.archive.read(path))
+        self.room -= len(raw)
+        if self.room < 0:
+            raise CheckpointError("the archive has more code than a file of its size may have")
+        text = textwrap.dedent(raw.decode("utf-8"))
         source = Source(tuple(text.splitlines()), path)
         tree = parse(text, source)
         if self.version < _op_versions.DIVIDES_TRULY:
@@ -290,9 +329,9 @@ class Code:
         Raises:
             CheckpointError: it would write or read files, or run functions of Python.
         """
-        done: set[str] = set()
-        while names := [name for name in self.known if name not in done]:
-            done.update(names)
+        done = 0  # of what is known, which only grows
+        while names := list(islice(self.known, done, None)):
+            done += len(names)
             for name in names:
                 made = self.known[name]
                 methods = made.methods.values() if isinstance(made, ClassType) else (made,)
@@ -345,19 +384,20 @@ class Code:
                 kind.attributes[name] = _annotations.of_syntax(node.value, self.resolver)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             name = ast.unparse(node.target)
-            try:
-                kind.constants[name] = ast.literal_eval(node.value)
-            except (ValueError, TypeError):
-                kind.constants[name] = None
+            kind.constants[name] = _literal(node.value)
 
     def _enum(self, name: str, node: ast.ClassDef) -> EnumType:
         try:
             members = {
-                ast.unparse(each.targets[0]): ast.literal_eval(each.value)
+                ast.unparse(each.targets[0]): _literal(each.value)
                 for each in node.body
                 if isinstance(each, ast.Assign)
             }
-            if not members or not all(map(_is_name, (node.name, *members))):
+            alike = Counter(map(hash, members.values()))
+            if max(alike.values(), default=0) > _MOST_ALIKE:
+                raise ValueError("too many of its values share a hash")
+            known = all(value is not None for value in members.values())
+            if not members or not known or not all(map(_is_name, (node.name, *members))):
                 raise ValueError("it has no members, or odd ones")
             maker = enum.Enum(node.name, members)
         except (TypeError, ValueError) as error:
@@ -400,6 +440,19 @@ def check_names(kind: ClassType) -> None:
             )
         if own or name.startswith("__"):
             raise CheckpointError(f"{shown(kind.name)} cannot have an attribute {shown(name)}")
+
+
+def _literal(node: ast.expr) -> Any:
+    """A number, a text or tuples of them that the code writes; None if it is something else.
+
+    Sets and dictionaries are not made: keys that share a hash take quadratic time.
+    """
+    if any(isinstance(each, (ast.Set, ast.Dict)) for each in ast.walk(node)):
+        return None
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
 
 
 def _is_head(node: ast.stmt) -> bool:

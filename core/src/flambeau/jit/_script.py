@@ -13,7 +13,7 @@ from flambeau.jit import _decorators
 from flambeau.jit._frontend import annotations as _annotations
 from flambeau.jit._frontend.annotations import Future
 from flambeau.jit._frontend.function import ScriptFunction, declarations, scripted
-from flambeau.jit._frontend.resolve import Resolver, of_caller, seen_from
+from flambeau.jit._frontend.resolve import Resolver, frame_of, of_caller, seen_from
 from flambeau.jit._frontend.values import FunctionRef
 from flambeau.jit._parts import compiler
 from flambeau.jit._tracing.state import tracing_now
@@ -67,7 +67,7 @@ def script(
             return obj
         return _modules.script_module(obj)
     if isinstance(obj, type):
-        with seen_from(sys._getframe(1 + _frames_up), {obj.__name__: obj}):
+        with seen_from(frame_of(1 + _frames_up), {obj.__name__: obj}):
             return _class(obj)
     if isinstance(obj, (dict, list)):
         return obj.copy()
@@ -84,7 +84,7 @@ def script(
             own.function.compile()
             return own.function
         made = scripted(obj.__dict__.get("__original_fn", obj))
-        with seen_from(sys._getframe(1 + _frames_up), {}):
+        with seen_from(frame_of(1 + _frames_up), {}):
             made.compile()
         made.__dict__["__wrapped__"] = obj
         return made

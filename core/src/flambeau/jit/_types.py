@@ -27,10 +27,19 @@ class Kind(str):
         return _CLASSES.get(self, f"{self}Type")
 
 
-class Type(Asked):
-    """A type: its kind (``"List"``) and the types it is made of."""
+MOST_PARTS = 100_000
 
-    __slots__ = ("args", "kind")
+
+class Type(Asked):
+    """A type: its kind (``"List"``) and the types it is made of.
+
+    Raises:
+        RuntimeError: it has more than `MOST_PARTS` parts, each counted as often as it is written:
+            tuples of twice the same double with each level.
+    """
+
+    __slots__ = ("args", "kind", "parts")
+    parts: int
     kind: Kind
     args: tuple[Type, ...]
 
@@ -38,8 +47,11 @@ class Type(Asked):
         key = (kind, *args)
         found = _made.get(key)
         if found is None:
+            parts = 1 + sum([getattr(each, "parts", 1) for each in args])
+            if parts > MOST_PARTS:
+                raise RuntimeError(f"a {kind} of more than {MOST_PARTS} parts is too large a type")
             found = object.__new__(cls)
-            found.kind, found.args = Kind(kind), args
+            found.kind, found.args, found.parts = Kind(kind), args, parts
             _made[key] = found
         return found
 

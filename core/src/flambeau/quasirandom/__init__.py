@@ -96,6 +96,10 @@ class SobolEngine:
         >>> fb.quasirandom.SobolEngine(3).draw_base2(3).mean(0)
         tensor([0.4375, 0.4375, 0.4375])
         """
+        if not isinstance(m, int) or not 0 <= m <= MAXBIT:
+            raise ValueError(
+                f"draw_base2: m must be a whole number from 0 to {MAXBIT}, got {m!r:.80}"
+            )
         total = self.num_generated + 2**m
         if total & (total - 1):
             raise ValueError(

@@ -247,6 +247,11 @@ class ArchiveReader:
         if record.crc and crc != record.crc:
             raise self._error(f"record {shown(name)} is damaged: wrong checksum", record.start)
 
+    @property
+    def size_of_file(self) -> int:
+        """Bytes of the whole archive."""
+        return self._source.size
+
     def size(self, name: str) -> int:
         """The number of bytes of a record.
 

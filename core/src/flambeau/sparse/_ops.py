@@ -290,6 +290,8 @@ def mm(input: Any, mat2: Any) -> Tensor:
     """The matrix product: dense if one operand is dense, sparse if both are sparse."""
     _need_matrices("mm", input, mat2)
     if not input.is_sparse:
+        if not mat2.is_sparse:  # the sparse tensor is another argument: `out`, or what is added
+            return fb.mm(input, mat2)
         return mm(mat2.t(), input.t()).t()
     rows, columns = input._where.unbind(0)
     if mat2.is_sparse:

@@ -28,6 +28,10 @@ class Conversion(Members):
                 continue
             with fb.no_grad():
                 values = fn(parameter)
+                if not isinstance(values, fb.Tensor):
+                    raise TypeError(
+                        f"parameters become tensors, but {name!r} became a {type(values).__name__}"
+                    )
                 grad = None if parameter.grad is None else fn(parameter.grad)
             moves = "meta" in (values.device.type, parameter.device.type)
             if moves and not is_lazy(parameter):

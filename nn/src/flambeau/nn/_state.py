@@ -80,6 +80,10 @@ class StateDict(Registry):
             destination = given.get("destination", destination)
             prefix = given.get("prefix", prefix)
             keep_vars = given.get("keep_vars", keep_vars)
+        if not isinstance(prefix, str):
+            raise TypeError(
+                f"state_dict(): argument 'prefix' must be str, not {type(prefix).__name__}"
+            )
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()  # pyright: ignore[reportAttributeAccessIssue]

@@ -14,6 +14,7 @@ from flambeau_numpy.extending.parts import out_size
 Pair = tuple[int, int]
 Sizes = tuple[int, ...]
 _LARGEST = 1 << 31  # positions in a plane are counted in 32 bits
+_FAR = 64  # sizes of a plane
 
 
 Numbers = tuple[int, ...]
@@ -23,7 +24,12 @@ Numbers = tuple[int, ...]
 def _planes(
     shape: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
 ) -> tuple[Sizes, Numbers]:
-    """The shape of the result; how many planes there are, their sizes, and the windows of one."""
+    """The shape of the result; how many planes there are, their sizes, and the windows of one.
+
+    Empty where windows reach far beyond a plane: the compiled loops look at every tap.
+    """
+    if any(k > _FAR * n for k, n in zip(kernel, shape[-2:], strict=True)):
+        return (), ()
     how = zip(shape[-2:], kernel, stride, padding, dilation, strict=True)
     counts = [out_size(*one, ceil_mode) for one in how]
     return (*shape[:-2], *counts), (prod(shape[:-2]), *shape[-2:], *counts)
@@ -43,6 +49,8 @@ def _means(
     if 0 in shape[-2:] or len(kernel) != 2:
         return (), ()
     result, numbers = _planes(shape, kernel, stride, padding, (1, 1), ceil_mode)
+    if not numbers:
+        return (), ()
     steps = (*kernel, *stride, *padding, count_include_pad, divisor_override or 0)
     return result, (*numbers, *steps)
 
@@ -58,6 +66,8 @@ def _make_max_pool2d() -> Kernel:
         if run is None or not x.flags.c_contiguous or not 0 < shape[-2] * shape[-1] < _LARGEST:
             return general(x, kernel, stride, padding, dilation, ceil_mode)
         shape, numbers = _planes(shape, kernel, stride, padding, dilation, ceil_mode)
+        if not numbers:
+            return general(x, kernel, stride, padding, dilation, ceil_mode)
         values, places = made(shape, x.dtype), made(shape, INT64)
         run(values, places, x, *numbers, *kernel, *stride, *padding, *dilation)
         return values, places

@@ -36,6 +36,14 @@ def out_size(size: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
     return n - 1 if ceil_mode and (n - 1) * s >= size + p else n
 
 
+def taps_inside(size: int, out: int, k: int, s: int, p: int, d: int) -> range:
+    """The taps along a dimension that some window has inside of the image; never none at all."""
+    if k <= size + 1:
+        return range(k)
+    last = min(k, (size - 1 + p) // d + 1)
+    return range(min(max(0, -(((out - 1) * s - p) // d)), max(last - 1, 0)), max(last, 1))
+
+
 def _inside(size: int, out: int, s: int, offset: int) -> tuple[slice, slice]:
     """Windows whose element at `offset` from their start lies in the image, and these elements."""
     first = max(0, -(offset // s))
@@ -51,7 +59,8 @@ def _taps(
 ) -> list[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
     """Per tap: its number, the region of windows that have it, and the pixels it is in them."""
     dims, taps = list(zip(size, out, stride, dilation, padding, strict=True)), []
-    for tap, at in enumerate(product(*map(range, kernel))):
+    ranges = map(taps_inside, size, out, kernel, stride, padding, dilation)
+    for tap, at in enumerate(product(*ranges)):
         found = [_inside(n, o, s, i * d - p) for i, (n, o, s, d, p) in zip(at, dims, strict=True)]
         taps.append((tap, (..., *(w for w, _ in found)), (..., *(x for _, x in found))))
     return taps
@@ -80,7 +89,7 @@ def max_pool2d(
     if not values.size:
         return values, places
     taps = _taps((h, w), (oh, ow), kernel, stride, padding, dilation)
-    starts, steps, cells = _positions(w, (oh, ow), kernel, stride, padding, dilation)
+    starts, steps, cells = _positions((h, w), (oh, ow), kernel, stride, padding, dilation)
     planes = np.ascontiguousarray(x).reshape(-1, h, w)
     if len(planes) * cells.size <= SMALL and padding == (0, 0) and not ceil_mode:
         windows = planes.reshape(-1, h * w).take(cells, 1)
@@ -96,7 +105,7 @@ def max_pool2d(
         some, found = planes[piece], flat_values[piece]
         which = _largest(some, found, taps)
         if max(dilation) > 1 and which.max() >= len(steps):  # windows that meet nothing but padding
-            first = _first_taps((oh, ow), kernel, stride, padding, dilation)
+            first = _first_taps((h, w), (oh, ow), kernel, stride, padding, dilation)
             np.copyto(which, first, where=which >= len(steps), casting="unsafe")
         np.take(steps, which, out=flat_places[piece], mode="clip")
         flat_places[piece] += starts
@@ -105,30 +114,34 @@ def max_pool2d(
 
 @lru_cache(maxsize=64)
 def _positions(
-    w: int, out: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair
+    size: Pair, out: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair
 ) -> tuple[Array, Array, Array]:
     """Where in the plane each window starts, how far from there each tap is, and the sums."""
+    w = size[1]
     rows = np.arange(out[0]) * stride[0] - padding[0]
     starts = rows[:, None] * w + np.arange(out[1]) * stride[1] - padding[1]
-    taps = product(range(kernel[0]), range(kernel[1]))
+    taps = product(*map(taps_inside, size, out, kernel, stride, padding, dilation))
     steps = np.array([i * dilation[0] * w + j * dilation[1] for i, j in taps])
     return starts, steps, starts[..., None] + steps
 
 
 @lru_cache(maxsize=64)
-def _first_taps(out: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Array:
+def _first_taps(
+    size: Pair, out: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair
+) -> Array:
     """The number of the first tap of each window that is not before the plane."""
+    ranges = list(map(taps_inside, size, out, kernel, stride, padding, dilation))
     rows, columns = (
-        -(np.minimum(np.arange(n) * s - p, 0) // d)
-        for n, s, p, d in zip(out, stride, padding, dilation, strict=True)
+        np.clip(-(np.minimum(np.arange(n) * s - p, 0) // d), taps[0], taps[-1]) - taps[0]
+        for n, s, p, d, taps in zip(out, stride, padding, dilation, ranges, strict=True)
     )
-    return (rows[:, None] * kernel[1] + columns).astype(np.uint16)
+    return (rows[:, None] * len(ranges[1]) + columns).astype(np.uint32)
 
 
 def _largest(x: Array, values: Array, taps: list[Any]) -> Array:
     """Write the maxima to `values`; returns the number of the tap that has each."""
-    small = np.uint8 if len(taps) < 255 else np.uint16
-    unknown = 255 if small is np.uint8 else 65535
+    small = next(t for t in (np.uint8, np.uint16, np.uint32) if len(taps) < np.iinfo(t).max)
+    unknown = int(np.iinfo(small).max)
     values.fill(_lowest(values.dtype))
     parts = []
     for tap, windows, pixels in taps:

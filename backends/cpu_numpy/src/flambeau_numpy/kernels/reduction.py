@@ -64,6 +64,7 @@ def sum_columns(a: Array) -> Array:
 
 def sum_over(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """Sum of `a` over `dims`, in its dtype."""
+    keepdim = bool(keepdim)  # any number, where NumPy takes a C int
     if a.dtype.itemsize == 2 and is_half(a.dtype):
         return sum_along(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
     if a.size < SMALL or a.dtype.kind not in "fc":
@@ -137,15 +138,15 @@ def _accumulated(reduce: Callable[..., Any]) -> Callable[..., Any]:
     @quiet
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
         if a.dtype.itemsize == 2 and is_half(a.dtype):
-            return row_major(reduce(a, dims, FLOAT32, None, keepdim)).astype(a.dtype)
-        return row_major(reduce(a, dims, a.dtype, None, keepdim))
+            return row_major(reduce(a, dims, FLOAT32, None, bool(keepdim))).astype(a.dtype)
+        return row_major(reduce(a, dims, a.dtype, None, bool(keepdim)))
 
     return kernel
 
 
 def _reduced(reduce: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-        r = reduce(a, dims, None, None, keepdim)
+        r = reduce(a, dims, None, None, bool(keepdim))
         return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
 
     return silent(kernel)
@@ -165,7 +166,7 @@ def extremum(a: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Any, Any
     """The extrema along `dim` and the places of the first of equals; NaN counts as the extremum."""
     reduce: Any = (np.maximum if largest else np.minimum).reduce
     find = a.argmax if largest else a.argmin
-    values, places = reduce(a, dim, None, None, keepdim), find(dim, keepdims=keepdim)
+    values, places = reduce(a, dim, None, None, bool(keepdim)), find(dim, keepdims=keepdim)
     return row_major(values), row_major(places)
 
 
@@ -187,13 +188,13 @@ def var(a: Array, dims: tuple[int, ...], correction: float, keepdim: bool) -> An
     count = _count(a, dims)
     real = x.real.dtype
     if not a.size:
-        empty_sum = sum_along(x.real, dims, real, None, keepdim)
+        empty_sum = sum_along(x.real, dims, real, None, bool(keepdim))
         return np.full(empty_sum.shape, np.nan, real if a.dtype.kind == "c" else a.dtype)
     if a.size < SMALL and real == a.dtype:
         mean_of = np.true_divide(sum_along(x, dims, None, None, True), real.type(count))
         centred = np.asarray(x - mean_of)  # a number, if `x` is 0-d
         np.multiply(centred, centred, centred)
-        total = sum_along(centred, dims, None, None, keepdim)
+        total = sum_along(centred, dims, None, None, bool(keepdim))
         return row_major(np.true_divide(total, real.type(max(0.0, count - correction))))
     last = tuple(range(a.ndim - len(dims), a.ndim))
     if tuple(sorted(dims)) != last:
@@ -232,7 +233,7 @@ def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """log Σ exp(a), shifted by the maximum."""
     x = wide(a)
     if not a.size:
-        total = sum_along(x, dims, x.dtype, None, keepdim)
+        total = sum_along(x, dims, x.dtype, None, bool(keepdim))
         return np.log(total).astype(a.dtype)
     top = maximum_over(x, dims, None, None, True)
     shift = np.where(np.isfinite(top), top, x.dtype.type(0))

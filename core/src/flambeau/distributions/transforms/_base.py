@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
-from flambeau.distributions.utils import _sum_rightmost, lazy_property
+from flambeau.distributions.utils import _sum_rightmost, _whole, lazy_property
 from flambeau.overrides import methods_take_as_annotated
 
 
@@ -325,7 +325,9 @@ class IndependentTransform(Transform):
     ) -> None:
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.reinterpreted_batch_ndims = _whole(
+            reinterpreted_batch_ndims, "IndependentTransform", "reinterpreted_batch_ndims"
+        )
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:

@@ -10,7 +10,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.transforms._base import Transform
-from flambeau.distributions.utils import broadcast_all, lazy_property
+from flambeau.distributions.utils import _whole, broadcast_all, lazy_property
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -218,6 +218,10 @@ class AffineTransform(Transform):
         scale: a number or tensor; a negative one turns the order round.
         event_dim: how many dimensions on the right make one event.
 
+    Raises:
+        TypeError: `loc` or `scale` is neither a number nor an array of numbers, or `event_dim` is
+            no whole number.
+
     >>> from flambeau.distributions import AffineTransform
     >>> import flambeau as fb
     >>> AffineTransform(1.0, 2.0)(fb.tensor([0.0, 1.0]))
@@ -228,9 +232,9 @@ class AffineTransform(Transform):
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
-        self.loc = loc
-        self.scale = scale
-        self._event_dim = event_dim
+        self.loc = _numbers(loc, "loc")
+        self.scale = _numbers(scale, "scale")
+        self._event_dim = _whole(event_dim, "AffineTransform", "event_dim")
 
     @property
     def event_dim(self) -> int:
@@ -294,6 +298,19 @@ def _reals(event_dim: int) -> _Real | _IndependentConstraint:
     if event_dim == 0:
         return constraints.real
     return constraints.independent(constraints.real, event_dim)
+
+
+def _numbers(value: Any, argument: str) -> Any:
+    if isinstance(value, Tensor | Number):
+        return value
+    try:
+        # NumPy's arrays would compute themselves, in their own way and words.
+        return fb.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"AffineTransform(): argument {argument!r} must be a number or a Tensor, "
+            f"not {type(value).__name__}"
+        ) from error
 
 
 def _equal(one: Any, other: Any) -> bool:

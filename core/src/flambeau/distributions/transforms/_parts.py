@@ -9,7 +9,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.transforms._base import Transform
-from flambeau.distributions.utils import _sum_rightmost, lazy_property
+from flambeau.distributions.utils import _sum_rightmost, _whole, lazy_property
 from flambeau.overrides import takes_as_annotated
 
 
@@ -32,6 +32,10 @@ class CatTransform(Transform):
     >>> import flambeau as fb
     >>> CatTransform([ExpTransform(), identity_transform], lengths=[1, 2])(fb.zeros(3))
     tensor([1., 0., 0.])
+
+    Raises:
+        TypeError: a length is no whole number.
+        AssertionError: there are not as many lengths as transforms.
     """
 
     def __init__(
@@ -43,7 +47,9 @@ class CatTransform(Transform):
     ) -> None:
         self.transforms = _transforms(tseq, cache_size)
         super().__init__(cache_size=cache_size)
-        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        if lengths is None:
+            lengths = [1] * len(self.transforms)
+        self.lengths = [_whole(length, "CatTransform", "lengths") for length in lengths]
         if len(self.lengths) != len(self.transforms):
             raise AssertionError(
                 f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})"

@@ -616,6 +616,8 @@ def literal_defaults(node: ast.FunctionDef, resolver: Resolver) -> dict[str, Any
     found: dict[str, Any] = {}
     for argument, written in pairs:
         try:
+            if any(isinstance(each, ast.Set) for each in ast.walk(written)):
+                raise ValueError  # no default is one
             found[argument.arg] = ast.literal_eval(written)
         except ValueError:
             try:

@@ -24,6 +24,10 @@ _SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.Dict
 """What has variables of its own."""
 
 
+MOST_TURNS = 20_000
+"""Of all loops over tuples and modules in a function."""
+
+
 class Iteration(Sugar):
     """Something to go over: how often, and what is there at each step.
 
@@ -261,6 +265,7 @@ def _unrolled(c: Compilation, node: ast.For, parts: list[Any]) -> Any:
             f"'{what}' statements inside of loops over tuples and modules, which are unrolled, "
             "are not supported",
         )
+    _count(c, node, len(parts))
     bodies: list[ast.stmt] = []
     for part in parts:
         bodies.append(_Step(node, part))  # type: ignore[arg-type]
@@ -270,6 +275,13 @@ def _unrolled(c: Compilation, node: ast.For, parts: list[Any]) -> Any:
         assign_to(c, node.target, part)
         statements(c, node.body)
     return FALLS
+
+
+def _count(c: Compilation, node: ast.AST, turns: int) -> None:
+    """Refuse loops within loops that would be unrolled without end."""
+    c.turns += turns
+    if c.turns > MOST_TURNS:
+        c.fail(node, f"loops of a function are unrolled to at most {MOST_TURNS} turns")
 
 
 class _Step(ast.stmt):
@@ -446,6 +458,7 @@ def _collect(
     empty = T.list_of(T.UNKNOWN) if is_list else T.dict_of(T.UNKNOWN, T.UNKNOWN)
     kind = "prim::ListConstruct" if is_list else "prim::DictConstruct"
     if over.parts is not None and is_list and not tests:
+        _count(c, node, len(over.parts))
         elements = []
         for part in over.parts:
             with c.inside(c.block, Frame(c.frame)):

@@ -122,6 +122,22 @@ class _Frames:
 
 
 def of_caller(depth: int) -> Resolver:
-    """What the caller sees, so many calls up."""
-    frames: Any = _Frames(sys._getframe(depth + 1))
+    """What the caller sees, so many calls up.
+
+    Raises:
+        ValueError: there are not so many calls.
+    """
+    frames: Any = _Frames(frame_of(depth + 1))
     return Resolver(frames)
+
+
+def frame_of(depth: int) -> FrameType:
+    """The frame of the caller, or of who called it, so many calls up.
+
+    Raises:
+        ValueError: there are not so many calls.
+    """
+    try:
+        return sys._getframe(depth + 1)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"_frames_up: there are no {depth} calls further up") from error

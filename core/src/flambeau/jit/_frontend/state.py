@@ -89,6 +89,7 @@ class Compilation:
         self.returned: Type = T.UNKNOWN
         self.open_types: list[Value] = []
         self.loops = 0
+        self.turns = 0  # of loops that were unrolled
         self.functions: dict[str, Any] = {}
         self.at: Any = None
         self.self_type: Any = None

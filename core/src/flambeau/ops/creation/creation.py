@@ -886,7 +886,11 @@ def empty_strided(
         raise RuntimeError(
             f"empty_strided: sizes {list(shape)} and strides {list(strides)} must not be negative"
         )
-    reach = 0 if 0 in shape else 1 + sum(s * (n - 1) for n, s in zip(shape, strides, strict=True))
+    reach = 0
+    if 0 in shape:
+        empty(shape, dtype=dtype, layout=layout, device=device)  # refuses what no array can have
+    else:
+        reach = 1 + sum(s * (n - 1) for n, s in zip(shape, strides, strict=True))
     memory = empty((reach,), dtype=dtype, layout=layout, device=device)
     be = memory._be
     if be.strided:

@@ -22,16 +22,24 @@ from flambeau.ops.spatial.convolution import (
     _conv3d_input_grad,
 )
 from flambeau.ops.spatial.image_windows import Pair, Sizes, Triple, framed
-from flambeau.ops.spatial.pooling_arguments import window, window_count
+from flambeau.ops.spatial.pooling_arguments import taps_inside, window, window_count
 
 
 def _covered(
     size: Sequence[int], kernel: Sizes, stride: Sizes, padding: Sizes, ceil: bool
-) -> tuple[list[int], list[int]]:
-    """Per dimension: the number of windows, and how far they reach from the padding's start."""
-    dims = list(zip(size, kernel, stride, padding, strict=True))
-    count = [window_count(n, k, s, p, 1, ceil) for n, k, s, p in dims]
-    return count, [(o - 1) * s + k for o, (_, k, s, _) in zip(count, dims, strict=True)]
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Per dimension: the number of windows; what of their sizes and of the padding in front meets
+    elements; and how far they reach from there.
+    """
+    count, kernels, before, reach = [], [], [], []
+    for n, k, s, p in zip(size, kernel, stride, padding, strict=True):
+        o = window_count(n, k, s, p, 1, ceil)
+        first, taken = taps_inside(n, o, k, s, p, 1)
+        count.append(o)
+        kernels.append(taken)
+        before.append(p - first)
+        reach.append((o - 1) * s + taken)
+    return count, kernels, before, reach
 
 
 def _divisors(
@@ -70,13 +78,13 @@ def _averaged(
     divisor_override: int | None,
 ) -> Tensor:
     n, c, *size = input.shape
-    count, reach = _covered(size, kernel_size, stride, padding, ceil_mode)
+    count, kernels, before, reach = _covered(size, kernel_size, stride, padding, ceil_mode)
     x = wide(input).reshape((n * c, 1, *size))
-    after = [r - m - p for r, m, p in zip(reach, size, padding, strict=True)]
-    kernel = ones((1, 1, *kernel_size), dtype=x.dtype, device=x.device)
+    after = [r - m - p for r, m, p in zip(reach, size, before, strict=True)]
+    kernel = ones((1, 1, *kernels), dtype=x.dtype, device=x.device)
     convolve = _conv2d if len(size) == 2 else _conv3d
     none, one = (0,) * len(size), (1,) * len(size)
-    total = convolve(framed(x, padding, after), kernel, None, stride, none, one, 1)
+    total = convolve(framed(x, before, after), kernel, None, stride, none, one, 1)
     divisors = _divisors(
         total, size, count, kernel_size, stride, padding, count_include_pad, divisor_override
     )
@@ -95,18 +103,18 @@ def _shared(
     divisor_override: int | None,
 ) -> Tensor:
     n, c, *size = input_shape
-    count, reach = _covered(size, kernel_size, stride, padding, ceil_mode)
+    count, kernels, before, reach = _covered(size, kernel_size, stride, padding, ceil_mode)
     g = wide(grad)
     share = g / _divisors(
         g, size, count, kernel_size, stride, padding, count_include_pad, divisor_override
     )
-    kernel = ones((1, 1, *kernel_size), dtype=g.dtype, device=g.device)
+    kernel = ones((1, 1, *kernels), dtype=g.dtype, device=g.device)
     flat = share.reshape((n * c, 1, *count))
     adjoint = _conv2d_input_grad if len(size) == 2 else _conv3d_input_grad
     none, one = (0,) * len(size), (1,) * len(size)
     whole = adjoint(flat, kernel, (n * c, 1, *reach), stride, none, one, 1)
-    after = [m + p - r for r, m, p in zip(reach, size, padding, strict=True)]
-    inside = framed(whole, [-p for p in padding], after)
+    after = [m + p - r for r, m, p in zip(reach, size, before, strict=True)]
+    inside = framed(whole, [-p for p in before], after)
     return cast(inside, grad.dtype).reshape(input_shape)
 
 

@@ -14,11 +14,15 @@ def sizes(value: Any, count: int, name: str) -> tuple[int, ...]:
     """One value per dimension from a number, a list of one, or a list of all.
 
     Raises:
+        TypeError: a value is no whole number.
         RuntimeError: a list of another length.
     """
     if type(value) is int:
         return (value,) * count
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    for each in values:
+        if not hasattr(each, "__index__"):
+            raise TypeError(f"argument {name!r} must be a tuple of ints, got {type(each).__name__}")
     if len(values) not in (1, count):
         raise RuntimeError(
             f"expected {name} to be a single integer value or a list of {count} values to match "

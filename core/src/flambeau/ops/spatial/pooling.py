@@ -17,7 +17,7 @@ from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.pointwise.elementwise import _where, div
 from flambeau.ops.reductions.reduction import _argmax
 from flambeau.ops.spatial.image_windows import Pair, Places, Triple, places, windows
-from flambeau.ops.spatial.pooling_arguments import window, window_count
+from flambeau.ops.spatial.pooling_arguments import taps_inside, window, window_count
 
 
 def _places_inside(
@@ -30,15 +30,17 @@ def _places_inside(
     """
     found = []
     count = window_count(size, kernel, stride, padding, dilation, ceil)
-    for taps in places(count, kernel, stride, dilation):
-        inside = [p - padding for p in taps if 0 <= p - padding < size]
+    first, taken = taps_inside(size, count, kernel, stride, padding, dilation)
+    start = padding - first * dilation
+    for taps in places(count, taken, stride, dilation):
+        inside = [p - start for p in taps if 0 <= p - start < size]
         if not inside:
             raise RuntimeError(
-                f"max_pool: the window at {taps[0] - padding} has no element of a dimension of "
+                f"max_pool: the window at {taps[0] - start} has no element of a dimension of "
                 f"size {size} (kernel_size={kernel}, padding={padding}, dilation={dilation}); use "
                 "less padding"
             )
-        found.append([min(max(p - padding, inside[0]), inside[-1]) for p in taps])
+        found.append([min(max(p - start, inside[0]), inside[-1]) for p in taps])
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.spatial.image_windows import Sizes
 
+_LARGEST = 2**31 - 1
 _NUMBERS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
@@ -20,6 +21,19 @@ def window_count(
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     n = (-(-room // stride) if ceil else room // stride) + 1
     return n - 1 if ceil and (n - 1) * stride >= size + padding else n
+
+
+def taps_inside(
+    size: int, count: int, kernel: int, stride: int, padding: int, dilation: int
+) -> tuple[int, int]:
+    """The first tap of a window that one of `count` windows has inside of a dimension, and how many
+    there are from there; all, unless windows are larger than the dimension.
+    """
+    if kernel <= size + 1:
+        return 0, kernel
+    end = max(min(kernel, (size - 1 + padding) // dilation + 1), 1)
+    first = min(max(0, -(((count - 1) * stride - padding) // dilation)), end - 1)
+    return first, end - first
 
 
 def window(
@@ -77,6 +91,11 @@ def _settings(
         raise RuntimeError(f"{where}: dilation should be greater than zero, but got {spread}")
     if min(edge) < 0:
         raise RuntimeError(f"{where}: pad must be non-negative, but got pad: {min(edge)}")
+    if max(*kernel, *step, *edge, *spread) > _LARGEST:
+        raise RuntimeError(
+            f"{where}: integer out of range: kernel_size={kernel}, stride={step}, padding={edge} "
+            f"and dilation={spread} must be at most {_LARGEST}"
+        )
     for k, p, d in zip(kernel, edge, spread, strict=True):
         if p > k // 2:
             size = "effective kernel size" if p > (d * (k - 1) + 1) // 2 else "kernel size"

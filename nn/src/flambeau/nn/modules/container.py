@@ -213,11 +213,16 @@ class ModuleList(_Indexed):
     def insert(self, index: int, module: Module) -> None:
         """Put a module before the position `index`.
 
+        Raises:
+            IndexError: the position is negative.
+
         >>> import flambeau as fb
         >>> layers = fb.nn.ModuleList([fb.nn.ReLU()])
         >>> layers.insert(0, fb.nn.Tanh()); layers[0]
         Tanh()
         """
+        if index < 0:
+            raise IndexError(f"ModuleList.insert: index {index} is negative")
         self._insert(index, module)
 
     def extend(self, modules: Iterable[Module]) -> Self:

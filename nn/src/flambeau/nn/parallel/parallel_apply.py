@@ -39,13 +39,13 @@ def parallel_apply(
     [tensor([-1]), tensor([0])]
     """
     count = len(modules)
-    named = kwargs_tup if kwargs_tup is not None else [{}] * count
-    where = devices if devices is not None else [None] * count
-    for what, given in (("inputs", inputs), ("kwargs_tup", named), ("devices", where)):
-        if len(given) != count:
+    for what, given in (("inputs", inputs), ("kwargs_tup", kwargs_tup), ("devices", devices)):
+        if given is not None and len(given) != count:
             raise AssertionError(
                 f"The number of modules {count} is not equal to the number of {what} {len(given)}"
             )
+    named = kwargs_tup if kwargs_tup is not None else [{}] * count
+    where = devices if devices is not None else [None] * count
     results: list[Any] = [None] * count
     failures: list[BaseException | None] = [None] * count
     # Threads of the runtime begin on other streams, which would not wait for what made the inputs.

@@ -160,7 +160,11 @@ def collate_numpy_array_fn(
 def collate_numpy_scalar_fn(
     batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None
 ) -> Tensor:
-    return fb.as_tensor(sys.modules["numpy"].asarray(batch))
+    try:
+        return fb.as_tensor(sys.modules["numpy"].asarray(batch))
+    except ValueError as error:  # of arrays of several shapes
+        kinds = ", ".join(dict.fromkeys(type(value).__name__ for value in batch))
+        raise TypeError(f"default_collate: a batch of {kinds} cannot become one tensor") from error
 
 
 def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Tensor:
