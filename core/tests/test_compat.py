@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import flambeau as fb
 from flambeau.compat import torch_alias
+from flambeau.compat._started import command_with_torch
 
 pytest.importorskip("flambeau.nn")
 pytest.importorskip("flambeau_numpy")
@@ -226,6 +228,67 @@ def test_an_interrupted_program_ends_by_the_signal_as_it_does_under_python(tmp_p
     assert lines[0].startswith("Traceback") and "program.py" in lines[1]
     assert lines[-1] == "KeyboardInterrupt" and "flambeau" not in done.stderr
     assert (tmp_path / "trace.json").exists() == (command == ["trace"])
+
+
+STARTS_ITSELF = """
+import os, subprocess, sys
+import torch
+print(sys.argv[1], torch.__version__[:5], "flambeau" in sys.modules, flush=True)
+if sys.argv[1] == "first":
+    subprocess.run([sys.executable, "-u", "-W", "error", __file__, "second"], check=True)
+    code = "import sys, torch; print(sys.argv[1], torch.__version__[:5], 'flambeau' in sys.modules)"
+    subprocess.run(["python", "-c", code, "text"], check=True, env={**os.environ, "PATH": BESIDE})
+    subprocess.run([sys.executable, "-m", "program", "module"], check=True)
+    subprocess.run([sys.executable, "-I", "-c", "import sys; print('flambeau' in sys.modules)"])
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+"""
+
+
+def test_programs_of_this_python_that_a_program_starts_know_torch(tmp_path):
+    beside = os.path.dirname(sys.executable)
+    (tmp_path / "program.py").write_text(STARTS_ITSELF.replace("BESIDE", repr(beside)))
+    done = run_module(tmp_path, "--as", "1.2", "program.py", "first")
+    assert done.returncode == 0, done.stderr
+    names = ["first", "second", "text", "module", None, "again"]
+    for line, name in zip(done.stdout.splitlines(), names, strict=True):
+        assert line == (f"{name} 1.2.0 True" if name else "False")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [sys.executable],
+        [sys.executable, "-"],
+        [sys.executable, "-m", "pip", "list"],
+        [sys.executable, "-E", "x.py"],
+        [sys.executable, "-sS", "x.py"],
+        [sys.executable, "--version"],
+        [sys.executable, "-m", "flambeau", "run", "x.py"],
+        ["no-such-program", "x.py"],
+        ["sh", "-c", "true"],
+        f"{sys.executable} x.py",
+        [],
+    ],
+)
+def test_other_commands_are_left_alone(words):
+    assert command_with_torch(words, "2.13") == words
+
+
+def test_commands_are_those_of_python_after_the_alias():
+    before = subprocess.Popen.__init__, os.execv, os.execve
+    with torch_alias(), torch_alias("1.2"):
+        code = "import torch; print(torch.__version__)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.startswith("1.2.0+flambeau"), done.stderr
+    assert before == (subprocess.Popen.__init__, os.execv, os.execve)
+
+
+def test_a_text_runs_as_the_main_program(tmp_path):
+    code = "import sys, torch\nprint(__name__, torch.ones(2).sum().item(), sys.argv)\n1 / 0"
+    done = run_module(tmp_path, "-c", code, "--as", "x")
+    assert done.stdout == "__main__ 2.0 ['-c', '--as', 'x']\n"
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1].startswith('  File "<string>", line 3')
 
 
 def test_nothing_to_run_is_status_2(tmp_path):

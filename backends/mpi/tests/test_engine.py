@@ -128,6 +128,42 @@ def test_a_process_joins_several_jobs_in_turn() -> None:
     assert values(run_ranks(_again, 2, join=False)) == [[0.0, 2.0, 4.0]] * 2
 
 
+def _after_import(rank: int, size: int, who: list[int]) -> list[Any]:
+    if rank in who:
+        from mpi4py import MPI
+
+        assert MPI.COMM_WORLD.Get_size() == 1  # a program looks what has started it
+    dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+    x = fb.full((2_000_000,), float(rank))
+    dist.all_reduce(x)
+    pair = dist.new_group([0, size - 1])
+    y = fb.tensor([float(rank)])
+    if rank in (0, size - 1):
+        dist.all_reduce(y, group=pair)
+    dist.destroy_process_group()
+    return [x[0].item(), x[-1].item(), y.item()]
+
+
+@pytest.mark.parametrize("who", [[0], [0, 1, 2]])
+def test_a_program_may_have_imported_mpi_before(who: list[int]) -> None:
+    found = values(run_ranks(_after_import, 3, who, join=False))
+    assert found == [[3.0, 3.0, 2.0], [3.0, 3.0, 1.0], [3.0, 3.0, 2.0]]
+
+
+def _death_after_import(rank: int, size: int) -> float:
+    from mpi4py import MPI
+
+    assert MPI.Is_initialized()
+    dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+    return _kill(rank, size, 1, "all_reduce")
+
+
+def test_a_death_is_named_after_such_a_start_too() -> None:
+    outcomes = run_ranks(_death_after_import, 3, join=False)
+    assert [o.code for o in outcomes] == [0, -signal.SIGKILL, 0], outcomes
+    assert all(outcomes[rank].value < 5 for rank in (0, 2)), outcomes
+
+
 def _other_size(rank: int, size: int) -> str:
     os.environ.pop("RANK")
     dist.destroy_process_group()

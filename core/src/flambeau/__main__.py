@@ -102,6 +102,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar=("MODULE", "ARGUMENTS"),
         help="run a module instead, with the arguments after it: run -m pytest tests",
     )
+    script.add_argument(
+        "-c",
+        dest="text",
+        nargs=argparse.REMAINDER,
+        metavar=("PROGRAM", "ARGUMENTS"),
+        help="run a program that is given as a text, with the arguments after it",
+    )
     script.add_argument("script", metavar="SCRIPT", nargs="?", help="a Python file")
     script.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     script.set_defaults(run=_run)
@@ -172,14 +179,16 @@ def _doctor(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 
 
 def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
-    from flambeau.compat import run_module, run_script
+    from flambeau.compat import run_command, run_module, run_script
     from flambeau.compat._run import show_from_program
 
     try:
         if arguments.module:
             return run_module(arguments.module[0], arguments.module[1:], arguments.version)
+        if arguments.text:
+            return run_command(arguments.text[0], arguments.text[1:], arguments.version)
         if arguments.script is None:
-            print("run: name the script to run, or -m and a module", file=sys.stderr)
+            print("run: name the script, -m and a module, or -c and a program", file=sys.stderr)
             return 2
         return run_script(arguments.script, arguments.arguments, arguments.version)
     except KeyboardInterrupt:

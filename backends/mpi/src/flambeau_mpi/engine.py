@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -146,19 +145,9 @@ class MpiCommunicator(Communicator):
         """MPI_Comm_create_group, which blocks: in a thread, so that a death is heard of."""
         members = self._comm.Get_group().Incl(list(ranks))
         tag = int.from_bytes(name.encode(), "big") % 32749
-        made: list[Any] = []
-
-        def create() -> None:
-            try:
-                made.append(self._comm.Create_group(members, tag))
-            except self._mpi.Exception as error:
-                made.append(error)
-
-        threading.Thread(target=create, daemon=True).start()
-        self._job.wait(lambda: bool(made), f"new_group {name!r}")
-        if isinstance(made[0], Exception):
-            raise made[0]
-        return MpiCommunicator(made[0], self._job)
+        comm, what = self._comm, f"new_group {name!r}"
+        made = start.in_thread(self._job, lambda: comm.Create_group(members, tag), what)
+        return MpiCommunicator(made, self._job)
 
     def progress(self) -> None:
         """Any call lets MPI's messages go on."""

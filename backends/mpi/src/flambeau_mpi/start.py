@@ -2,6 +2,9 @@
 
 MPICH asks a process manager for rank, size and the addresses of the others, by the protocol PMI-1.
 Rank 0 starts one for the job (`flambeau_mpi.manager`) and tells the others its address.
+
+Importing ``mpi4py.MPI`` starts MPI too, for this process alone, and programs do so to find out what
+has started them.  Then all ranks take MPI's sessions, which may begin after that start has ended.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from flambeau.plugin import Job
@@ -18,7 +23,7 @@ from flambeau_mpi import manager
 
 _STARTERS = ("PMI_", "PMIX_", "HYDI_", "HYDRA_")
 
-_started: tuple[str, Any, int, int] | None = None
+_started: tuple[str, Any, Any] | None = None
 
 
 def mpi() -> Any:
@@ -52,7 +57,8 @@ def communicator(job: Job) -> Any:
         raise RuntimeError("MPI was started before this process forked; use 'spawn' for processes")
     if _started is None:
         _started = _start(job)
-    name, module, rank, size = _started
+    name, module, world = _started
+    rank, size = world.Get_rank(), world.Get_size()
     job.set(f"mpi/{job.rank}", name.encode())
     first = job.get("mpi/0").decode()
     if (first, rank, size) != (name, job.rank, job.size):
@@ -60,21 +66,41 @@ def communicator(job: Job) -> Any:
             f"MPI starts once in the life of a process: this one was rank {rank} of {size} of a "
             f"job and cannot be rank {job.rank} of {job.size} of another; start new processes"
         )
-    made, request = module.COMM_WORLD.Idup()
+    made, request = world.Idup()
     job.wait(request.Test, "the start of MPI")
     made.Set_errhandler(module.ERRORS_RETURN)
     manager.sweep(name)  # all have come, so all have mapped it
     return made
 
 
-def _start(job: Job) -> tuple[str, Any, int, int]:
-    job.set(f"node/{job.rank}", _node().encode())
+def in_thread(job: Job, call: Callable[[], Any], what: str) -> Any:
+    """What a call gives that blocks; in a thread, so that a death is heard of meanwhile."""
+    ended: list[tuple[Any, BaseException | None]] = []
+
+    def run() -> None:
+        try:
+            ended.append((call(), None))
+        except Exception as error:  # raised where the call is waited for
+            ended.append((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    job.wait(lambda: bool(ended), what)
+    value, error = ended[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def _start(job: Job) -> tuple[str, Any, Any]:
+    alone = _is_alone(job)
+    job.set(f"node/{job.rank}", f"{int(alone)} {_node()}".encode())
     if job.rank == 0:
-        nodes = [job.get(f"node/{rank}").decode() for rank in range(job.size)]
+        told = [job.get(f"node/{rank}").decode().split(" ", 1) for rank in range(job.size)]
+        again = int(any(flag == "1" for flag, _ in told))
         name = f"flambeau-{uuid.uuid4().hex[:16]}"
-        port = _manager(job, name, manager.mapping(nodes))
-        job.set("manager", f"{name} {job.host}:{port}".encode())
-    name, _, address = job.get("manager").decode().partition(" ")
+        port = _manager(job, name, manager.mapping([node for _, node in told]))
+        job.set("manager", f"{name} {job.host}:{port} {again}".encode())
+    name, address, again = job.get("manager").decode().split(" ")
     given = {
         "PMI_PORT": address,
         "PMI_ID": str(job.rank),
@@ -82,8 +108,11 @@ def _start(job: Job) -> tuple[str, Any, int, int]:
         "PMI_SIZE": str(job.size),
         **_interfaces(),
     }
+    if again == "1":  # MPICH's own shared memory keeps the size that it had at the first start
+        given["MPIR_CVAR_NOLOCAL"] = "1"
     # What another starter has said of its own way to start MPI is not for this one.
     theirs = {key: os.environ.pop(key) for key in [*os.environ] if key.startswith(_STARTERS)}
+    theirs |= {key: os.environ[key] for key in given if key in os.environ}
     os.environ.update(given)
     try:
         import mpi4py
@@ -92,19 +121,42 @@ def _start(job: Job) -> tuple[str, Any, int, int]:
         mpi4py.rc.finalize = False  # it would wait for ranks that may be dead
         from mpi4py import MPI
 
-        if not MPI.Is_initialized():
-            MPI.Init_thread(MPI.THREAD_MULTIPLE)
+        if alone:
+            MPI.Finalize()
+        world = _session_world(MPI, job) if again == "1" else _world(MPI)
     finally:
         for key in given:
             os.environ.pop(key, None)
         os.environ.update(theirs)
-    rank, size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
+    rank, size = world.Get_rank(), world.Get_size()
     if (rank, size) != (job.rank, job.size):
         raise RuntimeError(
             f"MPI started as rank {rank} of {size}, where {job.rank} of {job.size} was expected; "
             "the library is no MPICH, or another process manager has started this process"
         )
-    return name, MPI, rank, size
+    return name, MPI, world
+
+
+def _is_alone(job: Job) -> bool:
+    """Whether MPI was started already, for a job of this process only."""
+    module = sys.modules.get("mpi4py.MPI")
+    if module is None or job.size == 1 or not module.Is_initialized() or module.Is_finalized():
+        return False
+    return bool(module.COMM_WORLD.Get_size() == 1)
+
+
+def _world(mpi: Any) -> Any:
+    if not mpi.Is_initialized():
+        mpi.Init_thread(mpi.THREAD_MULTIPLE)
+    return mpi.COMM_WORLD
+
+
+def _session_world(mpi: Any, job: Job) -> Any:
+    """The communicator of all processes by a session, which stays open like MPI itself."""
+    session = mpi.Session.Init(mpi.Info.Create({"thread_level": "MPI_THREAD_MULTIPLE"}))
+    members = session.Create_group("mpi://WORLD")
+    create = mpi.Intracomm.Create_from_group
+    return in_thread(job, lambda: create(members, "flambeau"), "the start of MPI")
 
 
 def _interfaces() -> dict[str, str]:

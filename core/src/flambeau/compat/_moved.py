@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+_ALL = "*"
+"""What a module says that it has."""
 _LAZY = "flambeau.nn.modules.lazy_layers"
 
 MOVED = {
@@ -36,10 +38,10 @@ MOVED = {
             seed seed_all set_rng_state set_rng_state_all""",
     },
     "cuda.streams": {"flambeau.cuda": "Event Stream"},
+    "distributed.constants": {"flambeau.distributed": "default_pg_timeout"},
     "distributed.distributed_c10d": {
-        "flambeau.distributed": """Backend P2POp ProcessGroup ProcessGroupGloo ReduceOp Store Work
-            all_gather all_reduce barrier broadcast default_pg_timeout destroy_process_group gather
-            get_rank get_world_size init_process_group is_initialized new_group reduce scatter""",
+        "flambeau.distributed": _ALL,
+        "flambeau.compat._torch.distributed": "_rank_not_in_group",
         "flambeau.distributed._init": "_get_default_group _get_default_store",
     },
     "distributed.optim": {"flambeau.optim.zero_redundancy": "ZeroRedundancyOptimizer"},
@@ -111,8 +113,9 @@ def moved(below: str) -> dict[str, Any]:
     homes = MOVED.get(below, {})
     if below.startswith("distributions."):
         homes = {**_BESIDE, **homes}
-    return {
-        name: getattr(importlib.import_module(home), name)
-        for home, names in homes.items()
-        for name in names.split()
-    }
+    found: dict[str, Any] = {}
+    for home, names in homes.items():
+        module = importlib.import_module(home)
+        listed = module.__all__ if names == _ALL else names.split()
+        found.update((name, getattr(module, name)) for name in listed)
+    return found

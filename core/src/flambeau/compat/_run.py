@@ -17,8 +17,8 @@ from flambeau.compat._versions import DEFAULT
 def run_script(path: str, arguments: Sequence[str] = (), version: str = DEFAULT) -> int:
     """Run a script as the main program and return its exit status.
 
-    Tracebacks begin in the script.  Processes that it starts with `multiprocessing` inherit the
-    meaning of ``torch``, those that it starts as another command do not.
+    Tracebacks begin in the script.  Processes that it starts inherit the meaning of ``torch``, be
+    it with `multiprocessing` or as commands of this Python.
 
     Args:
         path: the script.
@@ -32,9 +32,8 @@ def run_script(path: str, arguments: Sequence[str] = (), version: str = DEFAULT)
     """
     with io.open_code(os.path.abspath(path)) as file:
         source = file.read()
-    module = ModuleType("__main__")
+    module = _main()
     module.__file__ = path
-    module.__dict__["__builtins__"] = builtins
 
     def execute() -> None:
         sys.modules["__main__"] = module
@@ -60,6 +59,32 @@ def run_module(name: str, arguments: Sequence[str] = (), version: str = DEFAULT)
         runpy.run_module(module_of(name), run_name="__main__", alter_sys=True)
 
     return _run(execute, [name, *arguments], os.getcwd(), version)
+
+
+def run_command(text: str, arguments: Sequence[str] = (), version: str = DEFAULT) -> int:
+    """Run a text as the main program, as ``python -c`` does, and return its exit status.
+
+    Args:
+        text: the program.
+        arguments: what it finds in ``sys.argv[1:]``.
+        version: as for `run_script`.
+
+    Raises:
+        SystemExit: the program raised it.
+    """
+    module = _main()
+
+    def execute() -> None:
+        sys.modules["__main__"] = module
+        exec(compile(text, "<string>", "exec"), module.__dict__)
+
+    return _run(execute, ["-c", *arguments], "", version)
+
+
+def _main() -> ModuleType:
+    module = ModuleType("__main__")
+    module.__dict__["__builtins__"] = builtins
+    return module
 
 
 def _run(execute: Callable[[], None], arguments: list[str], home: str, version: str) -> int:

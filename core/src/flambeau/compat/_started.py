@@ -1,27 +1,20 @@
-"""The name ``torch`` in processes that are started afresh by `multiprocessing`."""
+"""The name ``torch`` in processes that are started afresh: by `multiprocessing`, or as commands."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import spawn
-from typing import Any
+from typing import Any, NoReturn
 
-_versions: list[str] = []
-"""Which PyTorch ``torch`` means in the blocks that are open, the innermost last."""
-
-
-def to_run() -> list[str]:
-    """The arguments of Python by which another process runs a script as this one is run.
-
-    >>> from flambeau.compat import torch_alias
-    >>> with torch_alias("1.2"):
-    ...     to_run()
-    ['-m', 'flambeau', 'run', '--as', '1.2']
-    >>> to_run()
-    []
-    """
-    return ["-m", "flambeau", "run", "--as", _versions[-1]] if _versions else []
+_FLAGS = set("bBdiOqsuvxPR")
+"""Options of Python that leave the program its site packages and take no argument."""
+_LEFT = {"flambeau", "pip", "ensurepip", "venv"}
+"""Modules that are run as they are: what manages an environment has to see what is installed."""
 
 
 class _Meaning:
@@ -38,18 +31,86 @@ class _Meaning:
 def started_processes(enter: Callable[[str], None], version: str) -> Iterator[None]:
     """A block in which such processes call `enter` with a version before anything else.
 
-    What they are sent is pickled and read before they import the main module and unpickle what
-    they are to do, for the start methods ``spawn`` and ``forkserver`` alike.
+    What processes of `multiprocessing` are sent is pickled and read before they import the main
+    module and unpickle what they are to do, for the start methods ``spawn`` and ``forkserver``
+    alike.  Commands, and what takes this process's place, are changed by `command_with_torch`.
     """
-    tell = spawn.get_preparation_data
+    tell, start = spawn.get_preparation_data, subprocess.Popen.__init__
+    replace, replace_in = os.execv, os.execve  # the others of `os` call one of these
 
     def and_torch(name: str) -> dict[str, Any]:
         return {**tell(name), "torch": _Meaning(enter, version)}
 
+    def started(self: Any, args: Any, *rest: Any, **named: Any) -> None:
+        if not (named.get("shell") or named.get("executable")):
+            where = (named.get("env") or os.environ).get("PATH")
+            args = command_with_torch(args, version, where)
+        start(self, args, *rest, **named)
+
+    def replaced(path: Any, argv: Any) -> NoReturn:
+        replace(path, command_with_torch(argv, version))
+
+    def replaced_in(path: Any, argv: Any, env: Any) -> NoReturn:
+        replace_in(path, command_with_torch(argv, version), env)
+
     spawn.get_preparation_data = and_torch
-    _versions.append(version)
+    subprocess.Popen.__init__ = started  # type: ignore[method-assign]
+    os.execv, os.execve = replaced, replaced_in
     try:
         yield
     finally:
-        _versions.pop()
+        os.execv, os.execve = replace, replace_in
+        subprocess.Popen.__init__ = start  # type: ignore[method-assign]
         spawn.get_preparation_data = tell
+
+
+def command_with_torch(args: Any, version: str, where: str | None = None) -> Any:
+    """The words of a command, so that in a program of this Python ``torch`` means flambeau.
+
+    Programs that start themselves again, launchers and test suites do so. What isolates itself
+    from its environment (``-I``, ``-E``, ``-S``) and what manages it (``pip``) is left alone.
+
+    Args:
+        args: the words, or one text, which is left alone.
+        version: which PyTorch the program is told that it has.
+        where: the ``PATH`` in which the command is looked for; that of this process for None.
+
+    >>> import sys
+    >>> command_with_torch([sys.executable, "-u", "train.py", "--lr=1"], "2.13")[1:]
+    ['-u', '-m', 'flambeau', 'run', '--as', '2.13', 'train.py', '--lr=1']
+    >>> command_with_torch([sys.executable, "-m", "pip", "list"], "2.13")[1:]
+    ['-m', 'pip', 'list']
+    """
+    if isinstance(args, (str, bytes, os.PathLike)):
+        return args
+    words = list(args)
+    at = _place(words) if words and _is_this_python(words[0], where) else None
+    if at is None:
+        return words
+    return [*words[:at], "-m", "flambeau", "run", "--as", version, *words[at:]]
+
+
+def _is_this_python(word: Any, where: str | None) -> bool:
+    found = shutil.which(os.fsdecode(word), path=where)
+    if found is None or not sys.executable:
+        return False
+    here = os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable)
+    return here and os.path.samefile(found, sys.executable)
+
+
+def _place(words: list[Any]) -> int | None:
+    """Where the program is named among Python's arguments, or none for what is to be left alone."""
+    at = 1
+    while at < len(words):
+        word = os.fsdecode(words[at])
+        if word in ("-c", "-m"):
+            module = os.fsdecode(words[at + 1]) if word == "-m" and at + 1 < len(words) else ""
+            return None if module.partition(".")[0] in _LEFT else at
+        if not word.startswith("-"):
+            return at
+        if word in ("-W", "-X"):
+            at += 1
+        elif word[:2] not in ("-W", "-X") and not (word[1:] and set(word[1:]) <= _FLAGS):
+            return None
+        at += 1
+    return None

@@ -8,14 +8,15 @@ import warnings
 
 import pluggy
 
+from flambeau.distributed._names import Backend
 from flambeau.plugin import Engine, hookspecs
 from flambeau.plugin.discovery import canonical, parse_block
 from flambeau.plugin.remedies import install_command
 
 GROUP = "flambeau.distributed"
 REFERENCE = "reference"
-# PyTorch's names that mean a type of devices rather than a library.
-KINDS = {"gloo": "cpu", "nccl": "cuda"}
+KINDS = {name: kind for kind, name in Backend.default_device_backend_map.items()}
+"""PyTorch's names that mean a type of devices rather than a library."""
 
 _found: dict[str, Engine] | None = None
 

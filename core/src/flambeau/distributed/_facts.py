@@ -11,6 +11,7 @@ from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed import _engines
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import is_backend_available, need_group, need_world
+from flambeau.distributed._names import Backend
 from flambeau.distributed._reduce_op import ReduceOp
 
 
@@ -47,9 +48,9 @@ def get_default_backend_for_device(device: str | Device) -> str:
     'gloo'
     """
     kind = fb.device(device).type
-    for name, served in _engines.KINDS.items():
-        if served == kind:
-            return name
+    name = Backend.default_device_backend_map.get(kind)
+    if name is not None:
+        return name
     for engine in _engines.usable():
         if kind in engine.devices:
             return engine.name

@@ -129,12 +129,6 @@ def ending(code: int) -> str:
     return f"exited with code {code}"
 
 
-def _to_run() -> list[str]:
-    """Arguments of Python by which scripts are run as this process is: ``torch`` means flambeau."""
-    compat = sys.modules.get("flambeau.compat._started")  # which is imported where it is needed
-    return [] if compat is None else compat.to_run()
-
-
 class _EndedError(Exception):
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -169,7 +163,7 @@ class Launcher:
 
     def _command(self, local_rank: int) -> list[str]:
         options = self.options
-        command = [] if options.no_python else [sys.executable, "-u", *_to_run()]
+        command = [] if options.no_python else [sys.executable, "-u"]
         if options.module:
             command.append("-m")
         command.append(options.training_script)

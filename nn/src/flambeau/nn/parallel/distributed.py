@@ -246,6 +246,19 @@ class DistributedDataParallel(Module):
             raise RuntimeError("register_comm_hook can only be called once.")
         reducer.hook = lambda bucket: hook(state, bucket)
 
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """The settings by PyTorch's names, which trainers read; nothing is measured."""
+        return {
+            "module_name": type(self.module).__name__,
+            "world_size": self.process_group.size(),
+            "rank": self.process_group.rank(),
+            "broadcast_buffers": self.broadcast_buffers,
+            "bucket_cap_bytes": self.bucket_cap_mb * MEGABYTE,
+            "find_unused_parameters": self.find_unused_parameters,
+            "gradient_as_bucket_view": self.gradient_as_bucket_view,
+            "static_graph": self.static_graph,
+        }
+
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """A context in which gradients add up in this process and are not averaged.

@@ -6,9 +6,14 @@ from collections.abc import Sequence
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.distributed import ProcessGroup
+from flambeau.distributed import GroupMember, ProcessGroup
 
-__all__ = ["_broadcast_coalesced"]
+__all__ = ["_broadcast_coalesced", "_rank_not_in_group"]
+
+
+def _rank_not_in_group(group: ProcessGroup | None) -> bool:
+    """Whether a group is what `new_group` gives to processes that are not in it."""
+    return group is GroupMember.NON_GROUP_MEMBER
 
 
 def _broadcast_coalesced(
