@@ -154,8 +154,7 @@ def all_to_all_single(
         input_split_sizes: the lengths of the parts of `input`; equal ones if not given.
         group: all processes if it is not given.
     """
-    sizes = output_split_sizes, input_split_sizes
-    return _AllToAllSingle.apply([output], input, *sizes, group)
+    return _AllToAllSingle.apply([output], input, output_split_sizes, input_split_sizes, group)
 
 
 def all_reduce(
@@ -191,7 +190,8 @@ class _Broadcast(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        (grad,) = grads
         total = reduce(grad, ctx.src, ReduceOp.SUM, ctx.group)
         return total if dist.get_rank() == ctx.src else total * 0, None, None
 
@@ -222,7 +222,8 @@ class _Scatter(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        (grad,) = grads
         return None, None, *gather(grad, ctx.src, ctx.group)
 
 
@@ -237,7 +238,8 @@ class _Reduce(Function):
         return result if dist.get_rank() == dst else tensor.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        (grad,) = grads
         whole = broadcast(grad, ctx.dst, ctx.group)
         if _linear(ctx.op) is ReduceOp.AVG:
             whole = whole / dist.get_world_size(ctx.group)
@@ -254,7 +256,8 @@ class _ReduceScatter(Function):
         return output[0]
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        (grad,) = grads
         if _linear(ctx.op) is ReduceOp.AVG:
             grad = grad / dist.get_world_size(ctx.group)
         return None, None, None, *all_gather(grad, ctx.group)
@@ -307,9 +310,10 @@ class _AllToAllSingle(Function):
         return into
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        into = grad.new_empty(ctx.shape)
-        return None, all_to_all_single(into, grad, *ctx.sizes, ctx.group), None, None, None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        (grad,) = grads
+        into, (sent, got) = grad.new_empty(ctx.shape), ctx.sizes
+        return None, all_to_all_single(into, grad, sent, got, ctx.group), None, None, None
 
 
 class _AllReduce(Function):
@@ -321,7 +325,8 @@ class _AllReduce(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        (grad,) = grads
         return all_reduce(grad, _linear(ctx.op), ctx.group), None, None
 
 
