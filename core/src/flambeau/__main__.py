@@ -179,8 +179,7 @@ def _doctor(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 
 
 def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
-    from flambeau.compat import run_command, run_module, run_script
-    from flambeau.compat._run import show_from_program
+    from flambeau.compat import run_command, run_module, run_script, show_from_program
 
     try:
         if arguments.module:
@@ -201,8 +200,7 @@ def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 
 def _trace(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     import flambeau
-    from flambeau.compat import run_script
-    from flambeau.compat._run import show_from_program
+    from flambeau.compat import run_script, show_from_program
     from flambeau.profiler import profile
 
     for name in plugins.device_types():  # a device that is first used inside would not be seen
