@@ -19,6 +19,8 @@ fb.gru(fb.ones(3, 2, 4), fb.zeros(0, 2, 3), [], False, 0, 0.0, False, False, Fal
 fb.promote_types(1, -float("inf"))
 fb.ones(3).random_(0, 2**70)
 fb.ones(3).resize_((3, 2**62))
+fb.nn.functional.hardtanh_(fb.ones(3), min_val=np.array("x"))
+fb.nn.functional.hardshrink(fb.ones(3), np.array("x"))
 fb.isneginf(fb.ones(3).to_sparse(), out=fb.ones(3, dtype=fb.bool))
 fb.nn.LSTM(3, 4)(fb.ones(2, 2, 3), (fb.zeros(1, 2, 4), None))
 fb.nn.GRU(3, 4)("x")
@@ -326,6 +328,9 @@ fb.ones(1, 1).expand(2**20, 2**20).tril()
 fb.group_norm(fb.ones(1, 1, 1).expand(2**10, 2**10, 2**15), 2)
 fb.logaddexp(fb.ones(1).expand(2**40), fb.ones(1))
 fb.nn.functional.pad(fb.ones(1, 1), (2**20, 2**20, 2**20, 2**20))
+fb.UntypedStorage(8).resize_(2**63 - 1)
+fb.autograd.functional.jacobian(lambda x: x * 2, fb.ones(2**20))
+fb.autograd.functional.hessian(lambda x: (x * x).sum(), fb.ones(2**20))
 """.strip().splitlines()
 
 

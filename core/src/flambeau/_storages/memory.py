@@ -31,7 +31,7 @@ def checked_size(size: int) -> int:
     return size
 
 
-def cannot_hold(size: int, error: MemoryError) -> OutOfMemoryError:
+def cannot_hold(size: int, error: Exception) -> OutOfMemoryError:
     """What to raise where there is no memory for a storage."""
     if isinstance(error, OutOfMemoryError) and error.size is None:
         return error  # an accelerator has said it all

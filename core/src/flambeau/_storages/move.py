@@ -32,7 +32,7 @@ def grown(st: Storage, size: int) -> tuple[Any, DType]:
     try:
         data = st.read(0, min(size, held)) + bytes(max(0, size - held))
         return be.backend.from_host(data, (count,), dtype, be.device.index or 0), dtype
-    except MemoryError as error:
+    except (MemoryError, OverflowError) as error:  # Python's bytes count themselves too
         raise cannot_hold(size, error) from error
 
 

@@ -352,6 +352,8 @@ def _by_rows(
     output: Tensor, xs: tuple[Tensor, ...], strict: bool, create_graph: bool
 ) -> tuple[Tensor, ...]:
     """The Jacobians of one output by each input: one backward for each element of the output."""
+    for x in xs:  # what memory cannot hold is refused now, not when most rows are there
+        fb.empty(output.numel(), x.numel(), dtype=x.dtype, device=x.device)
     rows = []
     for element in output.reshape(-1).unbind():
         found = _grad((element,), xs, (fb.ones_like(element),), create_graph, retain_graph=True)

@@ -36,6 +36,7 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     return input.masked_fill_(input <= threshold, value)
 
 
+@takes_as_annotated
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
@@ -56,6 +57,7 @@ def hardtanh(
     return input.masked_fill(input <= min_val, min_val).masked_fill(input >= max_val, max_val)
 
 
+@takes_as_annotated
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """`hardtanh` written into `input`.
 
@@ -76,6 +78,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+@takes_as_annotated
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x where abs(x) > `lambd`, else 0.
 
