@@ -1,5 +1,7 @@
-"""Models made by somebody else: what is loaded is in proportion to the file."""
+"""Models made by somebody else: refused by name, and in proportion to the file."""
 
+import io
+import os
 import time
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 import flambeau as fb
 
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper  # noqa: E402 - onnx may be absent
+from onnx import TensorProto, helper, parser  # noqa: E402 - onnx may be absent
 
 
 def _model(initializer=(), sparse=()):
@@ -58,3 +60,100 @@ def test_many_constants_take_time_in_proportion():
     assert len(list(fb.onnx.load(model).parameters())) == 10000
     # Half of them took 8 s when each looked through all modules.
     assert time.process_time() - start < 10
+
+
+HEAD = '<ir_version: 8, opset_import: ["": 18, "d": 1]> '
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "g (float[1] x) => (float[1] y) { y = Add(x, z)  z = Neg(y) }",
+        "g (float[1] x) => (float[1] y) { y = Add(y, x) }",
+        "g (float[1] x) => (float[1] y) { z = Neg(x) }",
+        "g (bool c, float[1] x) => (float[1] y) { y = If (c) <then_branch = t () => (float[1] a) "
+        "{ a = Neg(b) }, else_branch = e () => (float[1] b) { b = Neg(x) }> }",
+    ],
+)
+def test_nodes_that_read_what_is_not_there_yet_are_refused_when_the_model_is_loaded(body):
+    with pytest.raises(ValueError, match="nothing makes"):
+        fb.onnx.load(parser.parse_model(HEAD + body))
+
+
+@pytest.mark.parametrize("other", ["One", "Two"])
+def test_a_function_that_calls_itself_is_refused(other):
+    text = f"""{HEAD} g (float[1] x) => (float[1] y) {{ y = d.One(x) }}
+    <domain: "d", opset_import: ["": 18, "d": 1]> One (a) => (b) {{ b = d.{other}(a) }}
+    <domain: "d", opset_import: ["": 18, "d": 1]> Two (a) => (b) {{ b = d.One(a) }}"""
+    with pytest.raises(ValueError, match="calls itself"):
+        fb.onnx.load(parser.parse_model(text))
+
+
+def _beside(location):
+    weight = TensorProto(name="w", data_type=1, dims=[1], data_location=TensorProto.EXTERNAL)
+    weight.external_data.add(key="location", value=location)
+    return _model([weight])
+
+
+@pytest.mark.parametrize("location", ["../secret", "/dev/zero", "link", "", ".", "absent"])
+def test_weights_are_read_from_beside_the_file_only(location, tmp_path):
+    place = tmp_path / "models"
+    place.mkdir()
+    (tmp_path / "secret").write_bytes(bytes(4))
+    os.symlink(tmp_path / "secret", place / "link")
+    (place / "model.onnx").write_bytes(_beside(location).SerializeToString())
+    with pytest.raises(ValueError, match="what lies beside"):
+        fb.onnx.load(place / "model.onnx")
+
+
+def test_a_model_without_a_path_reads_no_file_of_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w").write_bytes(bytes(4))
+    model = _beside("w")
+    for given in (model, io.BytesIO(model.SerializeToString())):
+        with pytest.raises(ValueError, match="'w' lies beside the model's file"):
+            fb.onnx.load(given)
+
+
+def test_names_do_not_reach_the_terminal_as_commands():
+    model = _model()
+    model.graph.name = model.producer_name = model.graph.node[0].op_type = "\x1b[2J\n"
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "\x1b"
+    assert "\x1b" not in fb.onnx.summary(model)
+    with pytest.raises(NotImplementedError) as raised:
+        fb.onnx.load(model)
+    assert "\x1b" not in str(raised.value)
+
+
+@pytest.mark.parametrize("call", ['Relu("")', "Gather(x)", "Concat(x, x)", "Cast(x)"])
+def test_a_node_without_what_it_needs_is_an_error_that_names_it(call):
+    model = parser.parse_model(
+        HEAD + f"g (float[1] x) => (float[1] y) {{ y = {call.replace(chr(34) * 2, 'x')} }}"
+    )
+    if '""' in call:
+        model.graph.node[0].input[:] = [""]
+    with pytest.raises((IndexError, TypeError, ValueError)) as raised:
+        fb.onnx.load(model)(fb.ones(1))
+    said = [str(raised.value), *getattr(raised.value, "__notes__", ())]
+    assert any(f"{model.graph.node[0].op_type} -> y" in each for each in said)
+
+
+def test_shapes_of_any_length_take_no_time():
+    weight = TensorProto(name="w", data_type=1, dims=[2**62] * 100_000)
+    start = time.process_time()
+    with pytest.raises(ValueError, match="has no such values"):
+        fb.onnx.load(_model([weight]))
+    fb.onnx.summary(_model([weight]))
+    assert time.process_time() - start < 5
+
+
+def test_a_split_has_as_many_parts_as_the_node_names():
+    text = f"{HEAD} g (float[1] x) => (float[1] y) {{ y = Split <num_outputs = {2**62}> (x) }}"
+    with pytest.raises(ValueError, match="there are 1 outputs"):
+        fb.onnx.load(parser.parse_model(text))(fb.ones(1))
+
+
+def test_a_result_that_an_operator_does_not_give_is_named():
+    model = parser.parse_model(f"{HEAD} g (float[1] x) => (float[1] y) {{ z, y = Add(x, x) }}")
+    with pytest.raises(ValueError, match="no operator gave the result 'y'"):
+        fb.onnx.load(model)(fb.ones(1))

@@ -150,13 +150,7 @@ def test_names_and_dtypes_of_any_program_are_those_of_the_model_and_of_what_is_l
     assert list(typed(model.graph.output).items()) == [
         (name, number(result.dtype)) for name, result in zip(outs, results, strict=True)
     ]
-    # A weight as another dtype is computed at export.
-    read = {
-        o.weight
-        for o in outputs
-        if o.kind in ("plus", "choice", "join", "weight")
-        or (o.kind == "cast" and o.dtype is weights[o.weight].dtype)
-    }
+    read = {o.weight for o in outputs if o.kind in ("plus", "cast", "choice", "join", "weight")}
     wanted = {weights[at].path: weights[at].dtype for at in read}
     found = {w.name: w.data_type for w in model.graph.initializer}
     for path, dtype in wanted.items():
@@ -258,3 +252,26 @@ def test_a_sequence_cannot_become_several_outputs_of_an_imported_model():
     assert [each.tolist() for each in back(x)] == [each.tolist() for each in module(x)]
     with pytest.raises(fb.onnx.OnnxExporterError, match="'s' of the imported model is no tensor"):
         written(module, (x,), opset_version=20)
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_weights_of_recurrent_layers_have_their_names_in_the_file_and_come_back(kind, ways):
+    layer = kind(3, 4, num_layers=2, bidirectional=ways == 2)
+    x = fb.randn(5, 2, 3)
+    model, _ = written(layer, (x,))
+    assert {w.name for w in model.graph.initializer} >= set(layer.state_dict())
+    again = fb.onnx.load(model)
+    again.load_state_dict(layer.state_dict(), strict=False)
+    assert all(map(fb.equal, again(x), fb.utils._pytree.tree_leaves(layer(x))))
+
+
+def test_weights_that_a_program_computes_with_have_their_names_and_learn():
+    layer = nn.utils.parametrizations.weight_norm(nn.Conv1d(2, 3, 2))
+    x = fb.randn(1, 2, 5)
+    again = fb.onnx.load(written(layer, (x,))[0])
+    assert set(layer.state_dict()) <= set(again.state_dict())
+    again(x).sum().backward()
+    layer(x).sum().backward()
+    for name, weight in layer.named_parameters():
+        assert fb.allclose(dict(again.named_parameters())[name].grad, weight.grad)

@@ -14,15 +14,15 @@ __all__ = ["load"]
 def load(f: str | os.PathLike[str] | IO[bytes] | Any) -> ONNXModule:
     """A model in ONNX's format as a module that can be called, trained and saved.
 
-    Weights beside the file (external data) are read with it.  Needs the package onnx:
-    ``pip install 'onnx>=1.17'``.
+    Weights beside the file (external data) are read with it, if a path is given.  Needs the
+    package onnx: ``pip install 'onnx>=1.17'``.
 
     Args:
         f: a path, an open file, or a ``ModelProto``.
 
     Raises:
         UnsupportedError: the model has an operator, a dtype or a form that flambeau lacks.
-        ValueError: this is no model of ONNX.
+        ValueError: this is no model of ONNX, or one that cannot run.
         ModuleNotFoundError: the package onnx is not installed.
 
     >>> import flambeau as fb, onnx.parser
@@ -40,9 +40,11 @@ def load(f: str | os.PathLike[str] | IO[bytes] | Any) -> ONNXModule:
     if isinstance(f, onnx.ModelProto):
         return ONNXModule(f)
     try:
-        model = onnx.load(f)
+        model = onnx.load(f, load_external_data=isinstance(f, str | os.PathLike))
     except DecodeError as error:
         raise ValueError(f"{getattr(f, 'name', f)!s} is no model of ONNX: {error}") from error
+    except onnx.checker.ValidationError as error:
+        raise ValueError(f"what lies beside {getattr(f, 'name', f)!s}: {error}") from error
     return ONNXModule(model)
 
 

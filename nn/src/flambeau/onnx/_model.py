@@ -12,6 +12,7 @@ from flambeau.nn import Module, Parameter
 from flambeau.onnx._linear import Layer, layers
 from flambeau.onnx._operators import OPERATORS, Context
 from flambeau.onnx._operators.table import UnsupportedError, dtype_of, shortest
+from flambeau.onnx._order import check_order, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,6 +71,7 @@ class ONNXModule(Module):
         self.input_names = [i.name for i in model.graph.input if i.name not in self._paths]
         self.output_names = [o.name for o in model.graph.output]
         self._check(model.graph)
+        check_order(model.graph, model.functions, set(self._paths))
 
     def _check(self, graph: GraphProto) -> None:
         for node in graph.node:
@@ -77,7 +79,7 @@ class ONNXModule(Module):
             if (domain, node.op_type) not in OPERATORS and (
                 (node.domain, node.op_type) not in self._functions
             ):
-                raise UnsupportedError(f"{_place(node)}: there is no such operator in flambeau")
+                raise UnsupportedError(f"{place_of(node)}: there is no such operator in flambeau")
             for attribute in node.attribute:
                 if attribute.HasField("g"):
                     self._check(attribute.g)
@@ -148,7 +150,10 @@ class ONNXModule(Module):
         for tensor in graph.initializer if graph is not self._graph else ():
             values[tensor.name] = tensor_of(tensor).to(fb.empty(0).device)
         self._run_nodes(graph.node, values, opsets, {}, self._layers)
-        return tuple(values[o.name] for o in graph.output)
+        try:
+            return tuple(values[o.name] for o in graph.output)
+        except KeyError as error:  # an operator with fewer results than its node has names for
+            raise ValueError(f"no operator gave the result {str(error):.80}") from None
 
     def _run_nodes(
         self,
@@ -172,10 +177,14 @@ class ONNXModule(Module):
                 else:
                     results = layer(values)
             except UnsupportedError as error:
-                raise UnsupportedError(f"{_place(node)}: {error}") from error
+                raise UnsupportedError(f"{place_of(node)}: {error}") from error
             except (IndexError, RuntimeError, TypeError, ValueError) as error:
-                error.add_note(f"in {_place(node)}")
+                error.add_note(f"in {place_of(node)}")
                 raise
+            except (ArithmeticError, AssertionError, AttributeError, KeyError) as error:
+                # A node without an input or attribute that it needs, or with another's.
+                said = f"{type(error).__name__}: {error}"
+                raise ValueError(f"{place_of(node)} cannot be run: {said:.200}") from error
             if not isinstance(results, tuple):
                 results = (results,)
             for name, value in zip(node.output, results, strict=False):
@@ -255,14 +264,6 @@ def _without(message: Any, *fields: str) -> Any:
     return made
 
 
-def _place(node: NodeProto) -> str:
-    # A file says how long these are.
-    name = f" {node.name!r:.80}" if node.name else ""
-    domain = f"{node.domain:.80}::" if node.domain else ""
-    results = ", ".join(f"{output:.80}" for output in node.output[:8])
-    return f"node{name} ({domain}{node.op_type:.80} -> {results})"
-
-
 def _attribute(attribute: AttributeProto, of_function: dict[str, Any]) -> Any:
     """The value of a node's attribute, which within a function may be the function's own."""
     from onnx import AttributeProto, helper
@@ -288,11 +289,15 @@ def tensor_of(proto: TensorProto) -> Tensor:
 
     Raises:
         UnsupportedError: strings, and numbers of four bits and fewer.
-        ValueError: its values are not as many as its shape says.
+        ValueError: its values are not as many as its shape says, or lie elsewhere.
     """
-    from onnx import numpy_helper
+    from onnx import TensorProto, numpy_helper
 
     dtype = dtype_of(proto.data_type)
+    if proto.data_location == TensorProto.EXTERNAL:  # the package would look in the working folder
+        raise ValueError(
+            f"the tensor {proto.name!r:.80} lies beside the model's file, whose path is not given"
+        )
     try:
         values = numpy_helper.to_array(proto)
     except (ArithmeticError, TypeError, ValueError) as error:
@@ -310,7 +315,7 @@ def dense_of(proto: Any, room: int = _ROOM) -> Tensor:
         ValueError: it would take more than `room` bytes.
     """
     values, places, sizes = tensor_of(proto.values), tensor_of(proto.indices), list(proto.dims)
-    if min(sizes, default=0) < 0 or prod(sizes) * values.element_size() > room:
+    if len(sizes) > 64 or min(sizes, default=0) < 0 or prod(sizes) * values.element_size() > room:
         name = proto.values.name
         raise ValueError(f"the sparse constant {name!r:.80} of shape {sizes[:64]} is too large")
     if places.dim() == 1:

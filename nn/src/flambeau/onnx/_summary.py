@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flambeau.onnx._operators import OPERATORS
+from flambeau.onnx._order import shown
 from flambeau.overrides import all_take_as_annotated
 
 if TYPE_CHECKING:
@@ -57,24 +59,26 @@ def summary(f: str | os.PathLike[str] | Any) -> str:
     graph = model.graph
     held = {tensor.name: tensor for tensor in graph.initializer}
     sets = ", ".join(
-        f"opset {o.version}" if o.domain in ("", "ai.onnx") else f"{o.domain} {o.version}"
+        f"opset {o.version}" if o.domain in ("", "ai.onnx") else f"{shown(o.domain)} {o.version}"
         for o in model.opset_import
     )
-    producer = f", by {model.producer_name} {model.producer_version}" if model.producer_name else ""
-    lines = [f"{graph.name}: {sets}, format {model.ir_version}{producer}".rstrip()]
+    producer = (
+        shown(f", by {model.producer_name} {model.producer_version}") if model.producer_name else ""
+    )
+    lines = [f"{shown(graph.name)}: {sets}, format {model.ir_version}{producer}".rstrip()]
     rows = [("input", i) for i in graph.input if i.name not in held]
     rows += [("output", o) for o in graph.output]
-    width = max((len(value.name) for _, value in rows), default=0)
-    lines += [f"{kind:<7} {value.name:<{width}}  {_type(value)}" for kind, value in rows]
+    width = max((len(shown(value.name)) for _, value in rows), default=0)
+    lines += [f"{kind:<7} {shown(value.name):<{width}}  {_type(value)}" for kind, value in rows]
     count = sum(_elements(tensor) for tensor in held.values())
     lines.append(f"weights {len(held):,}, of {count:,} elements")
     functions = {(function.domain, function.name) for function in model.functions}
     kinds = Counter((_domain(node), node.op_type) for node in _nodes(graph))
     lines.append(f"{sum(kinds.values()):,} nodes")
     for (domain, name), times in sorted(kinds.items(), key=lambda item: (-item[1], item[0])):
-        shown = f"{domain}::{name}" if domain else name
+        called = shown(f"{domain}::{name}" if domain else name)
         known = (domain, name) in OPERATORS or (domain, name) in functions
-        lines.append(f"{times:>7,}  {shown}{'' if known else '  (not known to flambeau)'}")
+        lines.append(f"{times:>7,}  {called}{'' if known else '  (not known to flambeau)'}")
     return "\n".join(lines)
 
 
@@ -89,13 +93,14 @@ def _nodes(graph: GraphProto) -> Iterator[Any]:
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 yield from _nodes(attribute.g)
+            for inner in attribute.graphs:
+                yield from _nodes(inner)
 
 
 def _elements(tensor: TensorProto) -> int:
-    count = 1
-    for size in tensor.dims:
-        count *= size
-    return count
+    return prod(
+        tensor.dims[:64]
+    )  # no tensor has more dimensions, and a product could be any length
 
 
 def _type(value: ValueInfoProto) -> str:
@@ -105,7 +110,7 @@ def _type(value: ValueInfoProto) -> str:
         return value.type.WhichOneof("value") or "?"
     kind = value.type.tensor_type
     sizes = ", ".join(
-        d.dim_param or (str(d.dim_value) if d.HasField("dim_value") else "?")
+        shown(d.dim_param) or (str(d.dim_value) if d.HasField("dim_value") else "?")
         for d in kind.shape.dim
     )
     return f"{TensorProto.DataType.Name(kind.elem_type).lower()}[{sizes}]"

@@ -699,8 +699,8 @@ def export(
         operator_export_type: what becomes of ops without an operator.
         opset_version: of ONNX's operators, 9 to 23; 20 by default, and that of its file for a model
             which was imported: it is written as the file had it, with the weights of the moment.
-        do_constant_folding: whether what is computed from weights alone is computed now, except
-            transpositions, which keep the weights under their names.
+        do_constant_folding: whether what is computed from constants alone is computed now; what is
+            made of weights stays, so that they keep their names.
         dynamic_axes: for names of inputs and outputs, axes whose sizes may differ: a dictionary of
             places and names, or a list of places.
         keep_initializers_as_inputs: whether weights are inputs too, so that others can be given.

@@ -1,4 +1,4 @@
-"""What is computed from weights and constants alone, computed at export."""
+"""What is computed from constants alone, computed at export."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from flambeau.onnx._operators import OPERATORS, Context
 FOLDED = frozenset("Concat Split Unsqueeze Squeeze Reshape Cast Gather Slice Mul Neg".split())
 
 
-PARTS = frozenset("Split Slice Gather Reshape Squeeze Unsqueeze".split())
-"""What takes a weight apart: such a weight stays, under its name, and runtimes take it apart."""
-
-
 def fold(g: Graph) -> None:
-    """Compute nodes that read nothing but weights and constants.
+    """Compute nodes that read nothing but constants.
 
-    A transposition of one weight stays, so that the weight keeps its name.
+    What is made of weights stays, so that each is in the model under its name, with its dtype, and
+    comes back so; runtimes compute it when they load the model.
     """
     kept: list[Node] = []
     named = {id(value) for value in g.weights}
@@ -30,7 +27,7 @@ def fold(g: Graph) -> None:
             or not known
             or any(t is None for t in known)
             or any(v in g.outputs for v in node.outputs)
-            or (node.name in PARTS and id(node.inputs[0]) in named)
+            or any(id(v) in named for v in node.inputs)
         ):
             kept.append(node)
             continue

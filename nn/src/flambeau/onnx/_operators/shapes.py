@@ -120,6 +120,8 @@ def _split(
     if given:
         return tuple(x.split(given, axis))
     parts = num_outputs or c.outputs
+    if parts != c.outputs:  # which, unlike the attribute, is as long as the file
+        raise ValueError(f"Split: num_outputs is {parts}, and there are {c.outputs} outputs")
     each = -(-x.shape[axis] // parts)
     found = list(x.split(max(each, 1), axis))
     while len(found) < parts:
