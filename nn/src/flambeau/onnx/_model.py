@@ -153,7 +153,7 @@ class ONNXModule(Module):
         try:
             return tuple(values[o.name] for o in graph.output)
         except KeyError as error:  # an operator with fewer results than its node has names for
-            raise ValueError(f"no operator gave the result {str(error):.80}") from None
+            raise ValueError(f"no operator gave the result {error!s:.80}") from None
 
     def _run_nodes(
         self,
