@@ -451,3 +451,34 @@ def test_pinned_memory_is_forgotten_with_its_last_user(backend: Any) -> None:
     assert backend.is_pinned(place), "the copy has still to read it"
     assert bytes(backend.to_host(array)) == b"\1" * 4000
     assert not backend.is_pinned(place)
+
+
+def draws_of_normals(**options: Any) -> fb.Tensor:
+    return fb.randn(7, **options)  # an odd count leaves the second of a pair over
+
+
+def draws_by_rejection(generator: fb.Generator, device: str) -> fb.Tensor:
+    concentration = fb.tensor([[0.5, 2.0, 7.0]] * 9, device=device)
+    return fb._sample_dirichlet(concentration, generator=generator)
+
+
+@pytest.mark.parametrize("draw", [draws_of_normals, draws_by_rejection])
+def test_seed_and_offset_are_the_whole_state_of_a_counter_based_generator(
+    backend: Any, draw: Callable[..., fb.Tensor]
+) -> None:
+    generator = fb.Generator(device="simulated").manual_seed(5)
+    draw(generator=generator, device="simulated")
+    state, offset = generator.get_state(), generator.get_offset()
+    assert len(state) == 16
+    first = draw(generator=generator, device="simulated").tolist()
+    assert draw(generator=generator, device="simulated").tolist() != first
+    others = (
+        fb.Generator(device="simulated").set_state(state),
+        fb.Generator(device="simulated").manual_seed(5).set_offset(offset),
+        generator.set_offset(offset).clone_state(),
+    )
+    for other in others:
+        assert draw(generator=other, device="simulated").tolist() == first
+    again = (lambda: generator.set_state(state), lambda: generator.set_offset(offset))
+    for go_back in again:
+        assert draw(generator=go_back(), device="simulated").tolist() == first

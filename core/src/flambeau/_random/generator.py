@@ -262,6 +262,25 @@ class Generator:
         """The offset of a counter-based engine, None of another."""
         return getattr(self.engine, "offset", None)
 
+    def place(self) -> tuple[list[int], int] | int:
+        """Where the engine is in its stream, for `return_to`."""
+        offset = self._offset()
+        return self.engine.get_words() if offset is None else offset
+
+    def return_to(self, place: tuple[list[int], int] | int) -> None:
+        """Let the engine go on from a place that `place` returned."""
+        if isinstance(place, int):
+            self.engine.offset = place  # type: ignore[attr-defined]
+        else:
+            self.engine.set_words(*place)
+
+    def keep(self, normal: float | None) -> None:
+        """Let the second number of a pair of normals wait for the next draw.
+
+        Not so of a counter-based engine: seed and offset are the whole state of its generator.
+        """
+        self.next_normal = None if self._offset() is not None else normal
+
     def _no_offset(self) -> RuntimeError:
         return RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
 
@@ -283,17 +302,14 @@ class Generator:
         with self.lock:
             words: tuple[list[int], int] | int | None = None
             if self._engine is not None:
-                offset = self._offset()
-                words = self._engine.get_words() if offset is None else offset
+                words = self.place()
             return _State(self._seed, words, self.next_normal, self._next_normal_float32)
 
     def _restore(self, state: _State) -> None:
         with self.lock:
             self._reset(state.seed)
-            if isinstance(state.words, int):
-                self.engine.offset = state.words  # type: ignore[attr-defined]
-            elif state.words is not None:
-                self.engine.set_words(*state.words)
+            if state.words is not None:
+                self.return_to(state.words)
             self.next_normal = state.next_normal
             self._next_normal_float32 = state.next_normal_float32
 

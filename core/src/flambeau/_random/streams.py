@@ -59,12 +59,12 @@ class Units:
         self._generator, self._size = generator, block
         self._block: list[float] = []
         self._taken = 0
-        self._before: tuple[list[int], int] | None = None
+        self._before: tuple[list[int], int] | int | None = None
 
     def __call__(self) -> float:
         if self._taken == len(self._block):
             if self._size > 1:
-                self._before = self._generator.engine.get_words()
+                self._before = self._generator.place()
             self._block, self._taken = uniforms64(self._generator, self._size), 0
         self._taken += 1
         return self._block[self._taken - 1]
@@ -72,9 +72,8 @@ class Units:
     def give_back(self) -> None:
         """Leave the generator as if only the uniforms that were used had been drawn."""
         if self._before is not None and self._taken < len(self._block):
-            engine = self._generator.engine
-            engine.set_words(*self._before)
-            engine.random_bits(2 * self._taken)
+            self._generator.return_to(self._before)
+            self._generator.engine.random_bits(2 * self._taken)
         self._block, self._taken = [], 0
 
 
@@ -146,7 +145,7 @@ def standard_normals(generator: Generator, n: int) -> list[float]:
             radius, theta = math.sqrt(-2.0 * math.log1p(-u2)), 2.0 * math.pi * u1
             made += (radius * math.cos(theta), radius * math.sin(theta))
         if len(made) > n:
-            generator.next_normal = made.pop()
+            generator.keep(made.pop())
     return made
 
 

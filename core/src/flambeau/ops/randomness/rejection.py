@@ -156,6 +156,7 @@ def _draws(generator: Generator, count: int) -> Iterator[tuple[Draw, Draw]]:
             yield unit, normal
         finally:
             unit.give_back()
+            generator.keep(generator.next_normal)
 
 
 def _gamma(alpha: float, to: Round, unit: Draw, normal: Draw) -> float:
