@@ -376,6 +376,34 @@ def test_trace_of_a_script_that_is_not_there_is_an_error(capsys, tmp_path):
     assert "No such file" in capsys.readouterr().err
 
 
+def test_trace_writes_what_ran_before_somebody_stopped_the_script(capsys, tmp_path):
+    script, output = tmp_path / "script.py", tmp_path / "seen.json"
+    script.write_text("import torch\ntorch.ones(2) * 2\nraise KeyboardInterrupt\n")
+    assert main(["trace", "--output", str(output), str(script)]) != 0
+    names = {event["name"] for event in json.loads(output.read_text())["traceEvents"]}
+    assert "mul" in names
+    assert "KeyboardInterrupt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", [".", "absent/seen.json"])
+def test_trace_says_that_it_cannot_write_before_the_script_runs(capsys, tmp_path, place):
+    script = tmp_path / "script.py"
+    script.write_text("print('it ran')\n")
+    assert main(["trace", "--output", str(tmp_path / place), str(script)]) == 2
+    said = capsys.readouterr()
+    assert "it ran" not in said.out
+    assert said.err.startswith(f"cannot write {tmp_path / place}: ")
+
+
+def test_trace_of_a_script_that_is_not_there_leaves_the_file_as_it_was(capsys, tmp_path):
+    output = tmp_path / "seen.json"
+    for before in (None, "of yesterday"):
+        if before is not None:
+            output.write_text(before)
+        assert main(["trace", "--output", str(output), str(tmp_path / "absent.py")]) == 2
+        assert (output.read_text() if output.exists() else None) == before
+
+
 def test_trace_without_a_script_asks_for_that_alone(capsys):
     with pytest.raises(SystemExit):
         main(["trace"])

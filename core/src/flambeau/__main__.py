@@ -206,6 +206,9 @@ def _trace(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     for name in plugins.device_types():  # a device that is first used inside would not be seen
         with suppress(RuntimeError, ImportError):  # the script will be told if it uses this one
             flambeau.empty(0, device=name)
+    if problem := _unwritable(arguments.output):  # before a script runs for an hour in vain
+        print(f"cannot write {arguments.output}: {problem}", file=sys.stderr)
+        return 2
     left: BaseException | None = None
     status = 0
     with profile(record_shapes=True) as seen:
@@ -224,6 +227,19 @@ def _trace(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     if left is not None:
         raise left
     return status
+
+
+def _unwritable(path: Path) -> str | None:
+    """Why a file cannot be written, which is not there afterwards if it was not before."""
+    existed = path.exists()
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def _onnx(arguments: argparse.Namespace, plugins: PluginHost) -> int:
