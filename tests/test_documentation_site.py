@@ -16,11 +16,14 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "build" / "docs" / "html"
@@ -122,7 +125,22 @@ def browser() -> str:
 
 PROBE = """<!doctype html><meta charset="utf-8"><title>probe</title><pre id="found"></pre><script>
 const [pages, searches, widths] = %s;
-const found = {seen: 0, wide: [], clipped: [], hits: {}};
+const found = {seen: 0, wide: [], clipped: [], hidden: [], hits: {}};
+function cut(d) {
+  const view = d.defaultView, texts = [];
+  for (const e of d.querySelectorAll("main *, nav *, header *, footer *")) {
+    if (!e.innerText?.trim() || !e.getClientRects().length || e.clientWidth < 2) continue;
+    const style = view.getComputedStyle(e);
+    if (["hidden", "clip"].includes(style.overflowX) && style.textOverflow !== "ellipsis"
+        && e.scrollWidth > e.clientWidth + 1) texts.push(e.innerText);
+  }
+  for (const text of d.querySelectorAll("svg text")) {
+    const [inner, outer] = [text, text.ownerSVGElement].map(e => e.getBoundingClientRect());
+    if (inner.width && (inner.left < outer.left - 1 || inner.right > outer.right + 1))
+      texts.push(text.textContent);
+  }
+  return texts;
+}
 function show(address, done) {
   return new Promise(resolve => {
     const frame = document.createElement("iframe");
@@ -144,6 +162,8 @@ function show(address, done) {
             found.clipped.push(page + " at " + width + ": " + code.textContent.slice(0, 40));
             break;
           }
+        for (const text of cut(d))
+          found.hidden.push(page + " at " + width + ": " + text.slice(0, 40));
       }
     });
   for (const word of searches)
@@ -220,6 +240,10 @@ def test_no_page_is_wider_than_its_screen(visit):
 
 def test_no_line_of_code_is_cut_off(visit):
     assert visit[0]["clipped"] == []
+
+
+def test_no_text_is_cut_off_by_the_box_or_the_picture_it_stands_in(visit):
+    assert visit[0]["hidden"] == []
 
 
 def test_the_first_page_shows_a_program_speed_devices_and_layers():
