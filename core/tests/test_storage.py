@@ -368,6 +368,29 @@ def test_sharing_moves_every_alias_and_keeps_the_values():
     assert x.untyped_storage().share_memory_() == x.untyped_storage()
 
 
+@pytest.mark.parametrize("kept", ["a view", "data", "with attributes"])
+def test_whoever_sees_memory_follows_it_when_it_is_shared(kept):
+    made = fb.UntypedStorage(8)
+    seen = fb.empty(0).set_(made.copy_(fb.tensor([1.0, 2.0]).untyped_storage()))
+    if kept == "with attributes":
+        seen.__dict__["note"] = 1
+    other = {"a view": seen[1:], "data": seen.data}.get(kept, seen)
+    made.share_memory_()
+    fb.empty(0).set_(made).fill_(5.0)
+    assert seen.tolist() == [5.0, 5.0]
+    assert set(other.tolist()) == {5.0}
+
+
+@pytest.mark.parametrize("cls", [fb.UntypedStorage, fb.DoubleStorage])
+def test_nobody_is_looked_for_when_memory_is_shared_that_no_tensor_sees(cls, monkeypatch):
+    monkeypatch.setattr("gc.get_objects", None)
+    monkeypatch.setattr("gc.get_referrers", None)
+    assert cls(4).share_memory_().is_shared()
+    kept = cls(4)
+    kept.resize_(6)
+    assert len(kept) == 6
+
+
 def test_shared_memory_has_no_name_that_could_stay_behind():
     x = fb.zeros(1000).share_memory_()
     assert x.is_shared()

@@ -8,15 +8,17 @@ therefore looked for among all living objects.
 from __future__ import annotations
 
 import gc
+import sys
 from typing import TYPE_CHECKING, Any
 
-from flambeau._memory.record import Storage, TensorBase, state_of
+from flambeau._memory.record import Storage, TensorBase
 from flambeau._memory.views import geometry_of
 from flambeau._storages.memory import cannot_hold, checked_size
 from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
+    from flambeau._storages.untyped import UntypedStorage
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
 
@@ -37,19 +39,23 @@ def grown(st: Storage, size: int) -> tuple[Any, DType]:
 
 
 def move(
-    st: Storage, buffer: Any, dtype: DType, mapping: object = None, alone: Tensor | None = None
+    st: Storage,
+    buffer: Any,
+    dtype: DType,
+    mapping: object = None,
+    known: list[Tensor] | None = None,
 ) -> None:
     """Give a storage the memory of `buffer`; every living tensor over it follows.
 
-    NumPy arrays and other foreign views keep the old memory.  If `alone` is known to be the only
-    tensor over it, nobody has to look for others.
+    NumPy arrays and other foreign views keep the old memory.  If `known` are all the tensors over
+    it and no other record has this memory, nobody has to look for them.
 
     Raises:
         RuntimeError: the new memory is too small for a tensor.
     """
     be = st._be
-    if alone is not None:
-        tensors, records = [alone], [st]
+    if known is not None:
+        tensors, records = known, [st]
     elif be.strided:
         tensors, records = _over(st)
     else:
@@ -76,16 +82,35 @@ def move(
             t._msteps = (("as_strided", step),)
 
 
+def without_tensors(holder: UntypedStorage) -> list[Tensor] | None:
+    """For `move`: an empty list if nothing but `holder` has to do with its memory, else None.
+
+    A tensor over memory holds its record, and records of the same memory hold its buffer.
+    """
+    # Two: the attribute, and the argument of the call.
+    alone = sys.getrefcount(holder._st) == 2 and sys.getrefcount(holder._st.buffer) == 2
+    return [] if alone else None
+
+
 def _over(st: Storage) -> tuple[list[Tensor], list[Storage]]:
     """The living tensors over the memory of `st`, and the records that count writes to it."""
     buffer = st.buffer
-    tensors, records = [], []
-    for found in gc.get_objects():
-        kind = type(found)
-        if kind is Storage:
-            if found.buffer is buffer:
-                records.append(found)
-        elif issubclass(kind, TensorBase) and state_of(found).get("_st") is not None:
-            if found._st.buffer is buffer:
-                tensors.append(found)
+    records = [r for r in _owners(buffer) if type(r) is Storage and r.buffer is buffer]
+    tensors = [
+        t
+        for t in _owners(*records)
+        if issubclass(type(t), TensorBase) and any(t._st is r for r in records)
+    ]
     return tensors, records
+
+
+def _owners(*held: object) -> list[Any]:
+    """The objects with one of these in an attribute, and others that refer to them."""
+    found = gc.get_referrers(*held)
+    # Once somebody has asked for the `__dict__` of an object, it is what refers to attributes.
+    dicts = [each for each in found if type(each) is dict]
+    owners = [each for each in found if type(each) is not dict]
+    if dicts:
+        owners += gc.get_referrers(*dicts)
+    once = {id(each): each for each in owners}
+    return list(once.values())

@@ -253,16 +253,16 @@ def share(t: Tensor) -> None:
         st = storage_of(t)
         if not st.shared and st.mapping is None:
             if st.nbytes():
-                take_over(st, t)
+                take_over(st, [t])
             return
     t.untyped_storage().share_memory_()
 
 
-def take_over(st: Storage, alone: Tensor | None = None) -> None:
-    """Move a storage to shared memory; `alone` is the only tensor over it, if there is but one."""
+def take_over(st: Storage, known: list[Tensor] | None = None) -> None:
+    """Move a storage to shared memory; `known` are all the tensors over it, as far as known."""
     block = create(st.nbytes(), by_name=strategy == BY_NAME)
     st._be.assign(block.vector(D.uint8), st.vector(D.uint8))
-    move(st, block.buffer, D.uint8, block.mapping, alone)
+    move(st, block.buffer, D.uint8, block.mapping, known)
     adopt(st, block)
 
 

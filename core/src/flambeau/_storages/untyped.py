@@ -255,8 +255,9 @@ class UntypedStorage(Casts):
             RuntimeError: the memory is shared, a file or an array's, or a living tensor uses what
                 would be cut off.
         """
-        from flambeau._storages.move import grown, move
+        from flambeau._storages.move import grown, move, without_tensors
 
+        known = without_tensors(self)
         st = self._st
         (size,) = sizes((size,))
         if size < 0:
@@ -267,7 +268,7 @@ class UntypedStorage(Casts):
                 "memory of an array; clone() it first"
             )
         if size != self.nbytes():
-            move(st, *grown(st, size))
+            move(st, *grown(st, size), known=known)
         return self
 
     def is_shared(self) -> builtins.bool:
@@ -286,18 +287,20 @@ class UntypedStorage(Casts):
             NotImplementedError: the device's memory cannot be shared (``ref``, ``meta``).
             RuntimeError: the system has too little shared memory.
         """
-        st = self._st
         if self.is_shared():
             return self
+        from flambeau._storages import shared
+        from flambeau._storages.move import without_tensors
+
+        known = without_tensors(self)
+        st = self._st
         if self.device.type != "cpu" or not st._be.strided:
             raise NotImplementedError(
                 f"share_memory_(): memory of device {self.device} cannot be shared between "
                 "processes; .cpu() can"
             )
-        from flambeau._storages import shared
-
         if self.nbytes():
-            shared.take_over(st)
+            shared.take_over(st, known)
         shared.register()
         return self
 
