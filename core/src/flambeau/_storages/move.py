@@ -8,7 +8,6 @@ therefore looked for among all living objects.
 from __future__ import annotations
 
 import gc
-import sys
 from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.record import Storage, TensorBase
@@ -18,7 +17,6 @@ from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
-    from flambeau._storages.untyped import UntypedStorage
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
 
@@ -80,16 +78,6 @@ def move(
             step = (shape, stride, offset, contiguous_strides(buffer.shape), 0)
             t._a = be.as_strided_region(buffer, buffer.shape, *step)
             t._msteps = (("as_strided", step),)
-
-
-def without_tensors(holder: UntypedStorage) -> list[Tensor] | None:
-    """For `move`: an empty list if nothing but `holder` has to do with its memory, else None.
-
-    A tensor over memory holds its record, and records of the same memory hold its buffer.
-    """
-    # Two: the attribute, and the argument of the call.
-    alone = sys.getrefcount(holder._st) == 2 and sys.getrefcount(holder._st.buffer) == 2
-    return [] if alone else None
 
 
 def _over(st: Storage) -> tuple[list[Tensor], list[Storage]]:

@@ -255,9 +255,9 @@ class UntypedStorage(Casts):
             RuntimeError: the memory is shared, a file or an array's, or a living tensor uses what
                 would be cut off.
         """
-        from flambeau._storages.move import grown, move, without_tensors
+        from flambeau._storages.move import grown, move
 
-        known = without_tensors(self)
+        known = self._tensors_if_none()
         st = self._st
         (size,) = sizes((size,))
         if size < 0:
@@ -276,6 +276,15 @@ class UntypedStorage(Casts):
         mapping = self._st.mapping
         return self.is_cuda or (mapping is not None and mapping.shared)
 
+    def _tensors_if_none(self) -> list[Tensor] | None:
+        """The tensors over the memory if there are none, an empty list; None if there may be some.
+
+        A tensor over memory holds its record, and records of the same memory hold its buffer.
+        """
+        # Two: the attribute, and the argument of the call.
+        alone = sys.getrefcount(self._st) == 2 and sys.getrefcount(self._st.buffer) == 2
+        return [] if alone else None
+
     def share_memory_(self) -> UntypedStorage:
         """Move the memory to shared memory, where other processes see it; nothing if it is there.
 
@@ -289,16 +298,15 @@ class UntypedStorage(Casts):
         """
         if self.is_shared():
             return self
-        from flambeau._storages import shared
-        from flambeau._storages.move import without_tensors
-
-        known = without_tensors(self)
+        known = self._tensors_if_none()
         st = self._st
         if self.device.type != "cpu" or not st._be.strided:
             raise NotImplementedError(
                 f"share_memory_(): memory of device {self.device} cannot be shared between "
                 "processes; .cpu() can"
             )
+        from flambeau._storages import shared
+
         if self.nbytes():
             shared.take_over(st, known)
         shared.register()
