@@ -853,7 +853,7 @@ ALIASES = {
         *("compat/_torch/nn/parallel/_functions", "compat/_torch/utils/_foreach_utils"),
         "compat/_torch/optim/optimizer",
     },
-    "the engine that PyTorch's name nccl means": {"distributed/_engines"},
+    "the engine that PyTorch's name nccl means": {"distributed/_names"},
     "the default of save_on_cpu": {"autograd/graph"},
     "defaults of mixed precision": {
         *("amp/_setting", "amp/autocast_mode", "amp/grad_scaler", "cuda/amp/__init__"),

@@ -157,3 +157,12 @@ def test_a_result_that_an_operator_does_not_give_is_named():
     model = parser.parse_model(f"{HEAD} g (float[1] x) => (float[1] y) {{ z, y = Add(x, x) }}")
     with pytest.raises(ValueError, match="no operator gave the result 'y'"):
         fb.onnx.load(model)(fb.ones(1))
+
+
+def test_texts_that_are_none_of_utf_8_are_refused():
+    model = _model()
+    model.producer_name = "flambeau"
+    data = model.SerializeToString().replace(b"flambeau", b"flamb\xff\xfe!")
+    with pytest.raises(ValueError, match="producer_name is no text") as raised:
+        fb.onnx.load(io.BytesIO(data))
+    assert not isinstance(raised.value, UnicodeDecodeError)

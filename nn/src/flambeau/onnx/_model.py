@@ -40,6 +40,7 @@ class ONNXModule(Module):
 
     Raises:
         UnsupportedError: the model has an operator, a dtype or a form that flambeau lacks.
+        ValueError: it is no model that could run, such as one with a text that is none of UTF-8.
     """
 
     def __init__(self, model: Any) -> None:
@@ -252,13 +253,20 @@ _ABSENT = object()
 
 
 def _without(message: Any, *fields: str) -> Any:
-    """A copy of a message that lacks some of its fields."""
+    """A copy of a message that lacks some of its fields.
+
+    Raises:
+        ValueError: a text is none of UTF-8.
+    """
     made = type(message)()
     for field, value in message.ListFields():
         if field.name in fields:
             continue
         if isinstance(value, int | float | str | bytes):
-            setattr(made, field.name, value)
+            try:
+                setattr(made, field.name, value)
+            except UnicodeDecodeError as error:
+                raise ValueError(f"the model's {field.name} is no text: {error}") from error
         else:
             getattr(made, field.name).MergeFrom(value)
     return made
