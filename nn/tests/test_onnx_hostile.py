@@ -159,10 +159,38 @@ def test_a_result_that_an_operator_does_not_give_is_named():
         fb.onnx.load(model)(fb.ones(1))
 
 
-def test_texts_that_are_none_of_utf_8_are_refused():
-    model = _model()
-    model.producer_name = "flambeau"
-    data = model.SerializeToString().replace(b"flambeau", b"flamb\xff\xfe!")
-    with pytest.raises(ValueError, match="producer_name is no text") as raised:
-        fb.onnx.load(io.BytesIO(data))
-    assert not isinstance(raised.value, UnicodeDecodeError)
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ("producer_name", "ModelProto.producer_name"),
+        ("graph.name", "GraphProto.name"),
+        ("graph.node[0].op_type", "NodeProto.op_type"),
+        ("graph.node[0].domain", "NodeProto.domain"),
+        ("graph.node[0].output[0]", "NodeProto.output"),
+        ("graph.node[0].attribute[0].name", "AttributeProto.name"),
+        ("graph.initializer[0].name", "TensorProto.name"),
+        ("graph.initializer[0].external_data[0].key", "StringStringEntryProto.key"),
+        ("graph.input[0].type.tensor_type.shape.dim[0].dim_param", "Dimension.dim_param"),
+        ("opset_import[0].domain", "OperatorSetIdProto.domain"),
+        ("metadata_props[0].value", "StringStringEntryProto.value"),
+    ],
+)
+def test_texts_that_are_none_of_utf_8_are_refused(place, named, tmp_path):
+    model = parser.parse_model(
+        f"{HEAD} g (float[N] x) => (float[N] y) <float[1] w = {{1}}> {{ y = Sum <odd = 1> (x, w) }}"
+    )
+    model.metadata_props.add().key = "made by"
+    model.graph.initializer[0].external_data.add().value = "w.bin"
+    *owners, last = place.replace("[", ".").replace("]", "").split(".")
+    owner = model
+    for part in owners:
+        owner = owner[int(part)] if part.isdigit() else getattr(owner, part)
+    if last.isdigit():
+        owner[int(last)] = "flambeau"
+    else:
+        setattr(owner, last, "flambeau")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString().replace(b"flambeau", b"flamb\xff\xfe!"))
+    for read in (fb.onnx.load, fb.onnx.summary):
+        with pytest.raises(ValueError, match=f"{named} of this model is no text of UTF-8: b'flam"):
+            read(path)

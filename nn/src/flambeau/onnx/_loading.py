@@ -6,6 +6,7 @@ import os
 from typing import IO, Any
 
 from flambeau.onnx._model import ONNXModule
+from flambeau.onnx._order import check_texts
 from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["load"]
@@ -40,7 +41,10 @@ def load(f: str | os.PathLike[str] | IO[bytes] | Any) -> ONNXModule:
     if isinstance(f, onnx.ModelProto):
         return ONNXModule(f)
     try:
-        model = onnx.load(f, load_external_data=isinstance(f, str | os.PathLike))
+        model = onnx.load(f, load_external_data=False)
+        check_texts(model)  # places of weights are among them
+        if isinstance(f, str | os.PathLike):
+            onnx.load_external_data_for_model(model, os.path.dirname(f))
     except DecodeError as error:
         raise ValueError(f"{getattr(f, 'name', f)!s} is no model of ONNX: {error}") from error
     except onnx.checker.ValidationError as error:

@@ -12,7 +12,7 @@ from flambeau.nn import Module, Parameter
 from flambeau.onnx._linear import Layer, layers
 from flambeau.onnx._operators import OPERATORS, Context
 from flambeau.onnx._operators.table import UnsupportedError, dtype_of, shortest
-from flambeau.onnx._order import check_order, place_of
+from flambeau.onnx._order import check_order, check_texts, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,6 +45,7 @@ class ONNXModule(Module):
 
     def __init__(self, model: Any) -> None:
         super().__init__()
+        check_texts(model)
         self.opsets = {entry.domain or "": entry.version for entry in model.opset_import} or {"": 1}
         self.opsets.setdefault("", self.opsets.get("ai.onnx", 1))
         # The module has the weights: without them the messages are small, and are pickled so.
@@ -253,20 +254,13 @@ _ABSENT = object()
 
 
 def _without(message: Any, *fields: str) -> Any:
-    """A copy of a message that lacks some of its fields.
-
-    Raises:
-        ValueError: a text is none of UTF-8.
-    """
+    """A copy of a message that lacks some of its fields."""
     made = type(message)()
     for field, value in message.ListFields():
         if field.name in fields:
             continue
         if isinstance(value, int | float | str | bytes):
-            try:
-                setattr(made, field.name, value)
-            except UnicodeDecodeError as error:
-                raise ValueError(f"the model's {field.name} is no text: {error}") from error
+            setattr(made, field.name, value)
         else:
             getattr(made, field.name).MergeFrom(value)
     return made

@@ -1,4 +1,4 @@
-"""What a model has to be before any of it runs: in order, and without a function within itself."""
+"""What a model has to be before any of it runs: of texts, in order, no function within itself."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
     from onnx import NodeProto
 
-__all__ = ["check_order", "place_of"]
+__all__ = ["check_order", "check_texts", "place_of"]
 
 
 def place_of(node: NodeProto) -> str:
@@ -28,6 +30,28 @@ def shown(name: str) -> str:
     x.1 x\\x1b[2J
     """
     return name if name.isprintable() else repr(name)[1:-1]
+
+
+def check_texts(message: Message) -> None:
+    """See that every text of a message, and of those within it, is one.
+
+    Messages of ONNX are in Protocol Buffers' second version, whose readers let any bytes pass and
+    give them as bytes.
+
+    Raises:
+        ValueError: one is none of UTF-8.
+    """
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            for text in [value] if isinstance(value, str | bytes) else value:
+                if isinstance(text, bytes):
+                    raise ValueError(
+                        f"{field.full_name.removeprefix('onnx.')} of this model is no text of "
+                        f"UTF-8: {text!r:.80}"
+                    )
+        elif field.type == field.TYPE_MESSAGE:
+            for inner in value if hasattr(value, "__len__") else [value]:
+                check_texts(inner)
 
 
 def check_order(graph: Any, functions: Iterable[Any], constants: set[str]) -> None:

@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flambeau.onnx._operators import OPERATORS
-from flambeau.onnx._order import shown
+from flambeau.onnx._order import check_texts, shown
 from flambeau.overrides import all_take_as_annotated
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def summary(f: str | os.PathLike[str] | Any) -> str:
             model = onnx.load(f, load_external_data=False)
         except DecodeError as error:
             raise ValueError(f"{os.fspath(f)} is no model of ONNX: {error}") from error
+    check_texts(model)
     graph = model.graph
     held = {tensor.name: tensor for tensor in graph.initializer}
     sets = ", ".join(
