@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections import OrderedDict
+from itertools import islice
 from types import FunctionType
 from typing import Any, ClassVar
 
@@ -200,6 +201,26 @@ class TorchPickler(_Pickler):
     def save_dtype(self, obj: object) -> None:
         self.save_global(obj)
 
+    def save_dict(self, obj: dict[Any, object]) -> None:
+        """The bytes of the base class, with fewer frames, so that models may be deep."""
+        if not self.bin:
+            super().save_dict(obj)
+            return
+        self.write(pickle.EMPTY_DICT)
+        self.memoize(obj)
+        items = iter(obj.items())
+        while batch := list(islice(items, self._BATCHSIZE)):
+            if len(batch) > 1:
+                self.write(pickle.MARK)
+            for key, value in batch:
+                self.save(key)
+                if type(value) is dict and id(value) not in self.memo:
+                    self.framer.commit_frame()
+                    self.save_dict(value)
+                else:
+                    self.save(value)
+            self.write(pickle.SETITEMS if len(batch) > 1 else pickle.SETITEM)
+
     def save_tuple(self, obj: object) -> None:
         self._tuples += 1
         if self._tuples > DEPTH:
@@ -216,6 +237,7 @@ class TorchPickler(_Pickler):
     dispatch: ClassVar[dict[type, Any]] = {
         **_Pickler.dispatch,
         FunctionType: save_global,
+        dict: save_dict,
         tuple: save_tuple,
         type: save_type,
         D.dtype: save_dtype,

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from flambeau.nn.module import Module
 
 
-def call_with_hooks(module: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``module.forward(*args, **kwargs)`` with every hook of the module and the global ones."""
-    call = _Call(module, args, kwargs)
-    try:
-        return call.run()
-    except Exception:
-        call.run_always_called()
-        raise
-
-
 def refused_call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     """What to raise after an attribute was missing in a module of ours; None if not for that.
 
@@ -48,33 +38,42 @@ def watched(module: Module) -> bool:
     )
 
 
-class _Call:
-    """One call in progress: its arguments and result as the hooks have left them."""
+class HookedCall:
+    """One call in progress: its arguments and result as the hooks have left them.
 
-    def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    The module calls its own `forward` between `begin` and `end`, so that models with hooks may be
+    as deep as others: no frame of ours is on the stack meanwhile.
+    """
+
+    def __init__(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.module = module
         self.args = args
         self.kwargs = kwargs
         self.result: Any = None
         self.begun: set[int] = set()  # the always_call hooks that need no second chance
+        self.backward: BackwardHooks | None = None
+        self.legacy: list[Any] = []
 
-    def run(self) -> Any:
-        module = self.module
-        full, legacy, pre = _backward_hooks(module)
-        for hook in _forward_pre_hooks(module):
+    def begin(self) -> None:
+        """Run what sees the arguments."""
+        full, self.legacy, pre = _backward_hooks(self.module)
+        for hook in _forward_pre_hooks(self.module):
             self.run_forward_pre(hook)
-        backward = BackwardHooks(module, full, pre) if full or pre else None
-        if backward is not None:
-            self.args = backward.wrap_inputs(self.args)
-        self.result = module.forward(*self.args, **self.kwargs)
-        for key, hook in _forward_hooks(module):
+        if full or pre:
+            self.backward = BackwardHooks(self.module, full, pre)
+            self.args = self.backward.wrap_inputs(self.args)
+
+    def end(self, result: object) -> Any:
+        """What the hooks make of the result."""
+        self.result = result
+        for key, hook in _forward_hooks(self.module):
             if hook.always_call:
                 self.begun.add(key)
             self.run_forward(hook)
-        if backward is not None:
-            self.result = backward.wrap_outputs(self.result)
-        if legacy:
-            attach_legacy_hooks(module, self.args, self.result, legacy)
+        if self.backward is not None:
+            self.result = self.backward.wrap_outputs(self.result)
+        if self.legacy:
+            attach_legacy_hooks(self.module, self.args, self.result, self.legacy)
         return self.result
 
     def run_forward_pre(self, hook: CallHook) -> None:
@@ -110,7 +109,7 @@ class _Call:
                     warnings.warn(
                         "module forward hook with ``always_call=True`` raised an exception that "
                         f"was silenced as another error was raised in forward: {error}",
-                        stacklevel=4,
+                        stacklevel=3,
                     )
 
 

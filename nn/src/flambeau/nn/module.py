@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar
 
 import flambeau as fb
-from flambeau.nn._call import call_with_hooks, refused_call
+from flambeau.nn._call import HookedCall, refused_call
 from flambeau.nn._convert import Conversion
 from flambeau.nn._global_hooks import CALL_HOOKS
 from flambeau.nn._hooks import HookRegistration
@@ -118,7 +118,13 @@ class Module(HookRegistration, StateDict, Conversion):
             ) as missing:  # Module.__init__ was not called: this raises AttributeError
                 hooked = getattr(self, missing.args[0])
             if hooked:
-                return call_with_hooks(self, args, kwargs)
+                call = HookedCall(self, args, kwargs)
+                try:
+                    call.begin()
+                    return call.end(self.forward(*call.args, **call.kwargs))
+                except Exception:
+                    call.run_always_called()
+                    raise
             try:
                 if len(args) == 1 and not kwargs:  # an unpacked call costs more
                     return self.forward(args[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -163,7 +163,7 @@ def summary(
         _run(model, (), input_data, seen)
     elif input_data is not None:
         _run(model, input_data if isinstance(input_data, tuple) else (input_data,), {}, seen)
-    rows, results = [], 0
+    rows, results, outer = [], 0, _callers(model, seen)
     for name, module in model.named_modules():
         own = sum(_count(parameter) for parameter in module.parameters(recurse=False))
         depth = name.count(".") + 1 if name else 0
@@ -181,7 +181,7 @@ def summary(
                 calls.count,
             )
         )
-        if not any(id(child) in seen for child in module.modules() if child is not module):
+        if id(module) not in outer:
             results += calls.output_bytes * calls.count
     parameters = list(model.parameters())
     return ModelSummary(
@@ -192,6 +192,22 @@ def summary(
         results,
         rows[0].seconds,
     )
+
+
+def _callers(model: Module, called: Iterable[int]) -> set[int]:
+    """The modules, by ``id``, that one of those called is inside of, at any depth."""
+    parents: dict[int, list[int]] = {}
+    for module in model.modules():
+        for child in module.children():
+            if child is not module:
+                parents.setdefault(id(child), []).append(id(module))
+    found: set[int] = set()
+    todo = list(called)
+    while todo:
+        new = set(parents.get(todo.pop(), ())) - found
+        found |= new
+        todo += new
+    return found
 
 
 def _run(
