@@ -32,7 +32,8 @@ class Program:
         numbers: how many of the printed numbers are compared; 0 for all.  Training is chaotic.
         tolerance: how far they may be apart, relative to 1 or to the larger.
         ignore: a pattern of what is left out of the comparison, such as times.
-        limit: seconds.  A program without an end is stopped then, which is a success if `endless`.
+        limit: seconds of processor time.  A program without an end is stopped after as many on the
+            clock, which is a success if `endless`.
         era: ``"1"`` for programs of PyTorch 1 and before, ``"2"`` for today's.
         reason: why it cannot pass on flambeau, if that is known.
         least: how many tests of a suite must pass if PyTorch of today cannot import it, or how many

@@ -15,6 +15,7 @@ class Network(nn.Module):
         return self.second(torch.relu(self.first(x)))
 
 
+torch.manual_seed(1)
 x, y = torch.randn(8, 6), torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
 for config in (
     LoraConfig(r=4, lora_alpha=8, target_modules=["first", "second"]),
