@@ -203,6 +203,7 @@ class TestLocks:
                     pair[0] += 1
                     time.sleep(0.002)
                     pair[1] += 1
+                time.sleep(0.001)  # locks are not fair: who forks would never get it, by bad luck
 
         def look():
             with lock:

@@ -483,6 +483,15 @@ def test_files_of_pytorch_have_what_flambeau_keeps_elsewhere(torch, path):
     assert callable(found) and not getattr(found, "_path", None)
 
 
+def test_whether_cuda_has_begun_is_said_under_its_private_name_too(torch):
+    assert torch.cuda._initialized is torch.cuda.is_initialized()
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError):
+            torch.cuda._lazy_init()
+    with pytest.raises(AttributeError, match="no attribute '_initialised'"):
+        torch.cuda._initialised  # noqa: B018 - it is refused
+
+
 def test_a_file_of_pytorchs_hides_no_function_of_its_name(torch):
     import torch.multiprocessing.spawn
     import torch.utils.checkpoint

@@ -133,6 +133,30 @@ def test_a_rank_that_never_comes_is_named() -> None:
         assert "init_process_group: rank(s) 1 did not come within 2 s" in error
 
 
+def _comes_after_all(rank: int, size: int, url: str, over: Event) -> str:
+    if rank:
+        over.wait(60)
+    try:
+        with pytest.raises(dist.DistTimeoutError) as caught:
+            dist.init_process_group(
+                *("reference", url), timedelta(seconds=1), rank=rank, world_size=size
+            )
+    finally:
+        over.set()
+    return str(caught.value)
+
+
+def test_a_rank_that_comes_when_the_others_have_left_waits_no_longer_than_it_was_told(
+    tmp_path: Path,
+) -> None:
+    over = multiprocessing.get_context("fork").Event()
+    # The file knows everybody, but who would have served them has gone.
+    found = run_ranks(_comes_after_all, 2, f"file://{tmp_path / 'found'}", over, join=False)
+    first, second = values(found)
+    assert "rank(s) 1 did not come within 1 s" in first
+    assert "rank(s) 0 did not come within 1 s" in second
+
+
 def _differ(rank: int, size: int, how: str) -> None:
     x = fb.ones(4)
     if how == "size" and rank:
@@ -183,6 +207,57 @@ def test_a_rank_that_hangs_is_named_with_the_time() -> None:
     said = run_ranks(_absent, 2, over, timeout=2)[0]
     assert "all_reduce #2 (float32[2], sum): Timed out after 2 s" in said.value, said
     assert "rank 1 waits in no collective" in said.value
+
+
+def _comes_late(rank: int, size: int, over: Event) -> str:
+    dist.barrier()
+    other = dist.new_group([0, 1])
+    dist.barrier(other)
+    if rank == 0:
+        over.wait(60)
+        with pytest.raises(dist.DistBackendError) as caught:
+            dist.barrier()
+    else:
+        work = dist.barrier(async_op=True)
+        assert work is not None
+        with pytest.raises(dist.DistTimeoutError) as caught:
+            work.wait(timedelta(seconds=0.2))
+        over.set()
+    dist.barrier(other)  # another group is as good as before
+    return str(caught.value)
+
+
+def test_a_rank_that_comes_when_others_have_given_up_hears_so() -> None:
+    over = multiprocessing.get_context("fork").Event()
+    late, early = values(run_ranks(_comes_late, 2, over))
+    assert "barrier #2 (): Timed out after 0.2 s; rank 0 waits in no collective" in early
+    assert "the group 'world' cannot be used any more: rank 1 gave up barrier #2" in late, late
+    assert "Timed out after 0.2 s" in late
+
+
+def _waits_longer(rank: int, size: int, over: Event) -> str:
+    dist.barrier()
+    if rank == 2:
+        over.wait(60)
+        os._exit(0)
+    work = dist.all_reduce(fb.ones(2), async_op=True)
+    assert work is not None
+    try:
+        with pytest.raises(dist.DistTimeoutError) as caught:
+            work.wait(timedelta(seconds=50 if rank else 0.5))
+    finally:
+        if rank:
+            over.set()
+    return str(caught.value)
+
+
+def test_ranks_that_wait_on_hear_that_another_has_given_up() -> None:
+    over = multiprocessing.get_context("fork").Event()
+    outcomes = run_ranks(_waits_longer, 3, over)
+    first, second = (str(outcome.value) for outcome in outcomes[:2])
+    assert "all_reduce #2 (float32[2], sum): Timed out after 0.5 s" in first, outcomes
+    assert "all_reduce #2 (float32[2], sum): rank 0 gave up all_reduce #2" in second, outcomes
+    assert "rank 2 waits in no collective" in second
 
 
 def _early_end(rank: int, size: int) -> str:

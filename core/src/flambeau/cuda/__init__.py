@@ -102,4 +102,10 @@ def current_blas_handle() -> int:
     return handle()
 
 
+def __getattr__(name: str) -> bool:
+    if name == "_initialized":  # PyTorch keeps it as a variable, which programs look at
+        return is_initialized()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 _tell(__name__)

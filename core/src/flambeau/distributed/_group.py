@@ -158,6 +158,8 @@ class ProcessGroup(Operations):
         Raises:
             DistBackendError: the group is unusable.
         """
+        if self.broken is None and self.world.watch.broken:
+            self.broken = self.world.given_up(self.group_name)
         if self.broken is not None:
             raise DistBackendError(
                 f"the group {self.group_name!r} cannot be used any more: {self.broken}"

@@ -5,7 +5,8 @@ script with the descriptor of a listening socket it serves until its last connec
 
 Messages are frames: a length of 4 bytes, then fields, each with its length.  A request is a number,
 the name of an operation and its arguments; the answer repeats the number.  A connection that said
-``hello`` and ends without ``leave`` is a member that died; all other members are told of both.
+``hello`` and ends without ``leave`` is a member that died; all other members are told of both, and
+of groups that a member has given up.
 """
 
 from __future__ import annotations
@@ -190,10 +191,10 @@ class Server:
             self._tell(b"dead", client.member)
             self._left()
 
-    def _tell(self, what: bytes, member: bytes) -> None:
+    def _tell(self, what: bytes, whom: bytes) -> None:
         for other in list(self.clients):
             if other.member is not None:
-                self._send(other, b"", what, member)
+                self._send(other, b"", what, whom)
 
     def _wake(self) -> None:
         still = []
@@ -257,6 +258,11 @@ class Server:
     def on_hello(self, client: Client, number: bytes, rank: bytes) -> None:
         """This connection is a member of the job: its end is a death."""
         client.member = rank
+        self._send(client, number)
+
+    def on_broken(self, client: Client, number: bytes, group: bytes) -> None:
+        """A group is of no use any more; who has yet to call its operations shall hear of it."""
+        self._tell(b"broken", group)
         self._send(client, number)
 
     def on_leave(self, client: Client, number: bytes) -> None:

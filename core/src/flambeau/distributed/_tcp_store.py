@@ -29,8 +29,7 @@ class _Mail:
     """What has arrived for a store; the thread that collects it does not keep the store alive."""
 
     def __init__(self) -> None:
-        self.dead: list[str] = []
-        self.left: list[str] = []
+        self.news: dict[bytes, list[str]] = {b"dead": [], b"left": [], b"broken": []}
         self.lost = False
         self.odd = False
         self._answers: dict[int, list[bytes]] = {}
@@ -50,9 +49,9 @@ class _Mail:
                         if number:
                             self._answers[int(number)] = fields
                         else:
-                            what, member = fields
-                            (self.dead if what == b"dead" else self.left).append(member.decode())
-                except (ValueError, MemoryError):
+                            what, whom = fields
+                            self.news[what].append(whom.decode())
+                except (ValueError, KeyError, MemoryError):
                     self.odd = True
                 self.lost = self.odd or not data
                 self._arrived.notify_all()
@@ -106,10 +105,12 @@ class TCPStore(Store):
         self._pid = os.getpid()
         self._sending = threading.Lock()
         self._mail = _Mail()
-        self.dead = self._mail.dead
+        self.dead = self._mail.news[b"dead"]
         """What those members had said in their ``hello`` whose connection ended unannounced."""
-        self.left = self._mail.left
+        self.left = self._mail.news[b"left"]
         """The same of those that announced it."""
+        self.broken = self._mail.news[b"broken"]
+        """Groups that members have given up, with their reasons."""
         self._sock = _connected(host_name, self.port, timeout.total_seconds())
         threading.Thread(target=self._mail.collect, args=(self._sock,), daemon=True).start()
         if world_size is not None and world_size > 0:

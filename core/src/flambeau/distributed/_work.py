@@ -28,7 +28,8 @@ _LONGEST_NAP = 0.002
 _TELL_AFTER = 0.25
 """Seconds after which a wait lets the others know what it waits for."""
 _GRACE = 1.0
-"""Seconds that messages of a rank which has ended may still be under way."""
+"""Seconds that messages of a rank which has ended may still be under way, and that ranks which give
+an operation up are apart."""
 
 
 def rank_of(member: str) -> int:
@@ -169,6 +170,8 @@ class Work:
             self._look_for_the_dead(elapsed)
             if elapsed > limit:
                 self._give_up(limit)
+            if limit - elapsed > _GRACE:  # else this rank says itself who is missing
+                self._look_for_those_who_gave_up()
             if elapsed > _TELL_AFTER and not told:
                 told = True
                 self.group.tell(self.what)
@@ -190,9 +193,16 @@ class Work:
             died = group.world.obituary(missing[0])
             self._fail(DistBackendError(f"{self.what}: {died}"), died)
 
+    def _look_for_those_who_gave_up(self) -> None:
+        world = self.group.world
+        if world.watch.broken and (why := world.given_up(self.group.group_name)):
+            self._fail(DistTimeoutError(f"{self.what}: {why}"), why)
+
     def _give_up(self, limit: float) -> None:
         missing = self.group.whereabouts(self.what)
         text = f"{self.what}: Timed out after {limit:g} s; {missing}"
+        world = self.group.world
+        world.give_up(self.group.group_name, f"rank {world.rank} gave up {text}")
         self._fail(DistTimeoutError(text), "an operation timed out")
 
     def _fail(self, error: DistBackendError, why: str) -> None:

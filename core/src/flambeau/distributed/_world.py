@@ -31,6 +31,7 @@ class World:
     Attributes:
         rank: of this process.
         size: number of processes.
+        job: what keys of this job begin with.
         store: keys and values of this job alone.
         watch: the store whose server tells of deaths.
         group: that of all processes.
@@ -46,7 +47,8 @@ class World:
         self._own: list[TCPStore | FileStore] = []  # stores to close in the end
         if owned and isinstance(store, TCPStore | FileStore):
             self._own.append(store)
-        self.store: Store = PrefixStore(f"job{store.add(f'flambeau/inits/{rank}', 1)}", store)
+        self.job = f"job{store.add(f'flambeau/inits/{rank}', 1)}"
+        self.store: Store = PrefixStore(self.job, store)
         self.address = own_address(store)
         self.group: ProcessGroup | None = None
         self.groups: dict[str, ProcessGroup] = {}
@@ -62,14 +64,12 @@ class World:
     def _others(self) -> list[int]:
         return [rank for rank in range(self.size) if rank != self.rank]
 
-    def _join(self) -> None:
-        """Wait until all processes have come.
+    def _await(self, keys: dict[int, str]) -> None:
+        """Wait for what ranks say by their keys.
 
         Raises:
             DistTimeoutError: some have not; the message has their ranks.
         """
-        self.store.set(f"joined/{self.rank}", self.address)
-        keys = {rank: f"joined/{rank}" for rank in self._others()}
         try:
             self.store.wait(list(keys.values()), self.timeout)
         except DistStoreError:
@@ -80,6 +80,11 @@ class World:
                 f"{self.timeout.total_seconds():g} s"
             ) from None
 
+    def _join(self) -> None:
+        """Wait until all processes have come."""
+        self.store.set(f"joined/{self.rank}", self.address)
+        self._await({rank: f"joined/{rank}" for rank in self._others()})
+
     def _watch(self, store: Store | None) -> TCPStore:
         """The store whose server tells of deaths: that of the rendezvous, or one of its own."""
         if not isinstance(store, TCPStore):
@@ -87,6 +92,7 @@ class World:
                 store = TCPStore(self.address, 0, is_master=True, timeout=self.timeout)
                 self.store.set("watch", f"{store.host}:{store.port}")
             else:
+                self._await({0: "watch"})  # one that came too late for another has gone
                 host, _, port = self.store.get("watch").decode().rpartition(":")
                 store = TCPStore(host, int(port), timeout=self.timeout)
             self._own.append(store)
@@ -94,7 +100,7 @@ class World:
         store.ask("hello", who.encode())
         # Nobody goes on before all can hear of a death, and be heard of.
         self.store.set(f"watching/{self.rank}", "1")
-        self.store.wait([f"watching/{rank}" for rank in self._others()], self.timeout)
+        self._await({rank: f"watching/{rank}" for rank in self._others()})
         return store
 
     def start(
@@ -149,6 +155,19 @@ class World:
             return self.watch.get(key).decode() if self.watch.check([key]) else ""
         except (DistNetworkError, DistStoreError):
             return ""
+
+    def give_up(self, group: str, why: str) -> None:
+        """Let all members hear that a group cannot be used any more."""
+        try:
+            self.watch.ask("broken", f"{self.job}/{group}: {why:.2000}".encode(), timeout=1.0)
+        except (DistNetworkError, TimeoutError):
+            pass  # they hear of it by the end of this process
+
+    def given_up(self, group: str) -> str | None:
+        """Why a member has given a group up, None if none has."""
+        start = f"{self.job}/{group}: "
+        found = (told[len(start) :] for told in self.watch.broken if told.startswith(start))
+        return next(found, None)
 
     def leave(self, wait: bool) -> None:
         """Go: the others hear of it, and are waited for, as they may need messages of ours."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import flambeau as fb
 from flambeau.accelerator._streams import Selected as StreamContext
 
-__all__ = ["StreamContext", "is_bf16_supported"]
+__all__ = ["StreamContext", "_lazy_init", "is_bf16_supported"]
+
+_lazy_init = fb.cuda.init
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
