@@ -432,3 +432,36 @@ def test_loops_are_shown_where_they_were_asked_for(torch):
         assert "FusionGroup" in str(unit.f.graph_for(torch.ones(2)))
     finally:
         torch._C._jit_override_can_fuse_on_cpu(False)
+
+
+IN_SCRIPTS = """
+    F.conv1d(x[0], y[:, :, 0])
+    F.conv2d(x, y)
+    F.conv3d(x.unsqueeze(2), y.unsqueeze(2))
+    F.grid_sample(x, x[:, :, :, :2] - 1.0)
+    F.affine_grid(x[0, :2, :2, :3], [2, 2, 4, 4])
+    F.interpolate(x, scale_factor=2.0, mode='bilinear')
+    F.pad(x, [1, 1])
+    F.poisson_nll_loss(x, x)
+    F.embedding_bag(x[0, 0].long() % 2, y[0, 0])
+    torch.cat([x, x], 1)
+    torch.cross(x[:, :, :3, :3], x[:, :, :3, 1:], 3)
+    torch.empty_like(x) * 0
+    torch.max(x)
+    torch.norm(x)
+    torch.rot90(x, 1, [0, 1])
+""".strip().splitlines()
+"""Calls of functions that PyTorch 1.2 had otherwise."""
+
+
+@pytest.mark.parametrize("call", [each.strip() for each in IN_SCRIPTS])
+def test_functions_of_the_time_are_in_scripts_and_traces_what_they_are_outside(torch, call):
+    F = torch.nn.functional
+    x, y = torch.arange(128.0).reshape(2, 4, 4, 4) / 99, torch.arange(32.0).reshape(2, 4, 2, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = eval(f"lambda x, y: {call}", {"torch": torch, "F": F})
+        expected = program(x, y)
+        unit = torch.jit.CompilationUnit(f"def program(x, y):\n    return {call}\n")
+        for found in (unit.program, torch.jit.trace(program, (x, y))):
+            assert torch.equal(found(x, y), expected)

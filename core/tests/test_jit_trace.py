@@ -616,3 +616,68 @@ def test_a_trace_with_a_class_of_the_program_is_no_archive():
     traced = fb.jit.trace(_straight, fb.randn(3))
     with pytest.raises(RuntimeError, match="Could not export Python function call '_Straight'"):
         fb.jit.save(traced, io.BytesIO())
+
+
+KEPT = {
+    "zeros_like": lambda f, x: f(x),
+    "ones_like": lambda f, x: f(x),
+    "full_like": lambda f, x: f(x, 3.0),
+    "empty_like": lambda f, x: f(x) * 0,
+    "rand_like": lambda f, x: f(x) * 0,
+    "randint_like": lambda f, x: f(x, 1, 2),
+    "arange": lambda f, x: f(x.size(0)),
+    "zeros": lambda f, x: f(x.shape),
+    "ones": lambda f, x: f(x.size(0)),
+    "full": lambda f, x: f((x.size(0),), 2.0),
+    "eye": lambda f, x: f(x.size(0)),
+    "randn": lambda f, x: f(x.size(0)) * 0,
+    "randperm": lambda f, x: f(x.size(0)) * 0,
+    "linspace": lambda f, x: f(0, 1, x.size(0)),
+    "hann_window": lambda f, x: f(x.size(0)),
+    "tril_indices": lambda f, x: f(x.size(0), x.size(0)).sum(),
+    "numel": lambda f, x: fb.ones(f(x)),
+    "new_zeros": lambda f, x: f(x, x.shape),
+    "new_ones": lambda f, x: f(x, x.size(0)),
+    "cat": lambda f, x: f([x, x]),
+    "logspace": lambda f, x: f(0, 1, x.size(0)),
+    "vander": lambda f, x: f(x).sum(),
+    "bernoulli": lambda f, x: f(x * 0),
+    "fft.fftfreq": lambda f, x: f(x.size(0)),
+    "fft.fft": lambda f, x: f(x).real,
+    "nn.functional.one_hot": lambda f, x: f(x.long(), 9),
+    "nn.functional.pad": lambda f, x: f(x, (1, 0)),
+}
+FUNCTIONS = {name: getattr(fb.Tensor, name, None) for name in ("new_zeros", "new_ones")}
+for _name in KEPT.keys() - FUNCTIONS.keys():
+    _space, _, _last = _name.rpartition(".")
+    _owner = fb
+    for _step in filter(None, _space.split(".")):
+        _owner = getattr(_owner, _step)
+    FUNCTIONS[_name] = getattr(_owner, _last)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_functions_that_a_program_keeps_in_a_dict_are_noted(name):
+    def program(x):
+        return KEPT[name](FUNCTIONS[name], x) + 0
+
+    code = FUNCTIONS[name].__code__
+    traced = fb.jit.trace(program, fb.ones(1))
+    assert FUNCTIONS[name].__code__ is code
+    x = fb.arange(5.0)
+    assert fb.equal(traced(x), program(x))
+
+
+def test_functions_kept_in_a_dict_are_noted_after_a_class_has_seen_calls():
+    program = (
+        "import flambeau as fb\n"
+        "kept = {'make': fb.zeros_like, 'join': fb.cat}\n"
+        "class Seen(fb.overrides.TorchFunctionMode):\n"
+        "    def __torch_function__(self, func, types, args=(), kwargs=None):\n"
+        "        return func(*args, **(kwargs or {}))\n"
+        "with Seen(): fb.ones(1)\n"
+        "f = lambda x: kept['join']([kept['make'](x), x])\n"
+        "traced = fb.jit.trace(f, fb.ones(1))\n"
+        "assert fb.equal(traced(fb.ones(3)), f(fb.ones(3)))\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

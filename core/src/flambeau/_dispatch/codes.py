@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -28,9 +29,20 @@ def code_that_calls(
     >>> f(5, 6)
     2
     """
+    plain = _caller(code.co_freevars, parameters, given)
+    return plain.replace(
+        co_consts=tuple(callee if c == _PLACE else c for c in plain.co_consts),
+        co_name=code.co_name,
+        co_filename=code.co_filename,
+        co_qualname=code.co_qualname,
+        co_firstlineno=code.co_firstlineno,
+    )
+
+
+@cache
+def _caller(free: tuple[str, ...], parameters: str, given: str) -> CodeType:
     # A function takes no code with other free variables than its own: they are named, in what
     # the compiler then leaves out.
-    free = code.co_freevars
     text = (
         f"def outer({', '.join(free)}):\n"
         f"    def inner({parameters}):\n"
@@ -39,16 +51,9 @@ def code_that_calls(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # a string is no function
-        module = compile(text, code.co_filename, "exec", dont_inherit=True)
+        module = compile(text, "<caller>", "exec", dont_inherit=True)
     outer = next(c for c in module.co_consts if isinstance(c, CodeType))
-    inner = next(c for c in outer.co_consts if isinstance(c, CodeType))
-    consts = tuple(callee if isinstance(c, str) and c == _PLACE else c for c in inner.co_consts)
-    return inner.replace(
-        co_consts=consts,
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-        co_firstlineno=code.co_firstlineno,
-    )
+    return next(c for c in outer.co_consts if isinstance(c, CodeType))
 
 
 def twin(function: FunctionType) -> FunctionType:

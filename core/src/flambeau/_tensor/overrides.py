@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, update_wrapper, wraps
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.codes import code_that_calls, twin
 from flambeau._memory.record import state_of
 from flambeau._tensor.methods import TensorMethods
 from flambeau._tensor.tensor import Tensor
@@ -182,9 +183,34 @@ class Overridable:
     Equal to the function that it stands for, also as a key of a dictionary.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Any) -> None:
         update_wrapper(self, function)
-        self._function = function
+        self._function = self._plain = function
+        self._code: CodeType | None = None
+        self._noticed: CodeType | None = None
+
+    def notice(self, on: bool) -> None:
+        """Let modes see calls of the function itself, or no longer, whoever has kept it."""
+        function = self._function
+        if not on:
+            if function.__code__ is self._noticed:
+                function.__code__ = self._code
+            self._plain = function
+        elif function.__code__ is not self._noticed:
+            self._code = function.__code__
+            self._plain = twin(function)
+            if self._noticed is None:
+                self._noticed = code_that_calls(
+                    self._code, "*args, **kwargs", "*args, **kwargs", self._called
+                )
+            function.__code__ = self._noticed
+
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
+        if in_modes is not None:
+            found = in_modes(self, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        return self._plain(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if in_modes is not None:
@@ -198,7 +224,7 @@ class Overridable:
                     seen += [x for x in a if looks_at(type(x))]
             if seen:
                 return call(self, args, kwargs, seen)
-        return run_plain(self._function, args, kwargs)
+        return run_plain(self._plain, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_function":  # not there yet
@@ -263,6 +289,8 @@ def offer_calls(namespace: dict[str, Any]) -> None:
             changes = _intercept(namespace, namespace["__all__"])
             if not _intercepted:
                 _own_changes.extend(changes)
+        if _offering:
+            _notice(True)
     for tell in on_library:
         tell(namespace)
 
@@ -273,12 +301,13 @@ def offering_calls(namespace: dict[str, Any]) -> Iterator[None]:
 
     Args:
         namespace: of a module whose functions make calls; what it has imported from flambeau
-            looks too.
+            looks too. Functions that were kept elsewhere, as in a dict, look for modes.
     """
     global _offering, _own_changes
     with _lock:
         if not _offering:
             _own_changes = [] if _intercepted else _intercept_own()
+            _notice(True)
         _offering += 1
         users, changes = _offered.get(id(namespace), (0, []))
         if not users:
@@ -295,8 +324,10 @@ def offering_calls(namespace: dict[str, Any]) -> Iterator[None]:
             else:
                 _undo(changes)
             _offering -= 1
-            if not _offering and not _intercepted:
-                _undo(_own_changes)
+            if not _offering:
+                _notice(False)
+                if not _intercepted:
+                    _undo(_own_changes)
 
 
 _own_changes: list[_Change] = []
@@ -356,6 +387,11 @@ def _intercept(namespace: dict[str, Any], names: Iterable[str]) -> list[_Change]
         namespace[name] = overridable
         changes.append((namespace, name, function))
     return changes
+
+
+def _notice(on: bool) -> None:
+    for each in _overridables.values():
+        each.notice(on)
 
 
 def _undo(changes: list[_Change]) -> None:

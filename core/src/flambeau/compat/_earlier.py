@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce, wraps
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -41,7 +42,11 @@ def earlier() -> Iterator[None]:
             *above, name = path.split(".")
             owner = reduce(getattr, above, owner)
             before.append((owner, name, vars(owner).get(name, _ABSENT)))
-            setattr(owner, name, make(getattr(owner, name)))
+            today = getattr(owner, name)
+            made = make(today)
+            if isinstance(made, FunctionType):
+                made._function = today  # type: ignore[attr-defined] - what scripts take it for
+            setattr(owner, name, made)
         yield
     finally:
         for owner, name, value in reversed(before):

@@ -103,9 +103,9 @@ def export(fn: F) -> F:
 
 
 def plain(fn: Any) -> Any:
-    """A public function itself, where it has been made to offer its calls to subclasses."""
+    """A public function itself, where one that offers its calls, or an older one, has its name."""
     inner = getattr(fn, "_function", None)
-    return inner if getattr(fn, "__wrapped__", None) is inner and inner is not None else fn
+    return plain(inner) if inner is not None and getattr(fn, "__wrapped__", None) is inner else fn
 
 
 _OVERLOADS: dict[str, list[Any]] = {}

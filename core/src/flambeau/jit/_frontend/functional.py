@@ -24,8 +24,13 @@ if TYPE_CHECKING:
     from flambeau.jit._types import Type
 
 
-@cache
 def _functions() -> dict[str, ScriptFunction]:
+    grid = sys.modules.get("flambeau.nn.functional.grid")
+    return _made(getattr(grid, "ALIGNS_CORNERS", False))
+
+
+@cache
+def _made(aligns: bool) -> dict[str, ScriptFunction]:
     ScriptFunction = compiler.function.ScriptFunction
     declarations = compiler.function.declarations
     Resolver = compiler.resolve.Resolver
@@ -36,7 +41,8 @@ def _functions() -> dict[str, ScriptFunction]:
         function = found.get(name)
         return V.FunctionRef(function) if function is not None else None
 
-    resolver = Resolver({"torch": V.AtenNamespace(), **V.language()}, scripted=lookup, known=False)
+    names = {"torch": V.AtenNamespace(), "ALIGNS_CORNERS": aligns, **V.language()}
+    resolver = Resolver(names, scripted=lookup, known=False)
     text = files("flambeau.jit").joinpath("functional.txt").read_text("utf-8")
     prefix = "__torch__.torch.nn.functional."
 

@@ -405,6 +405,8 @@ class Recorder(Compilation):
             self._forget(before)
             return self._by_parts(func, args, kwargs, error)
         result = func(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+        if func.__name__ == "numel":
+            return traced(self, result, value)
         if not _has_tensor(result):
             self._forget(before)
             return result
@@ -431,7 +433,7 @@ class Recorder(Compilation):
         error: Exception,
     ) -> Any:
         """Run a function that is no op, and see the calls that it makes."""
-        inner = getattr(func, "_function", None) or getattr(func, "__wrapped__", func)
+        inner = getattr(func, "_plain", None) or getattr(func, "__wrapped__", func)
         self.namespaces.of(inner)
         before = function_modes.stack.modes
         function_modes.stack.modes = (*before, self)
@@ -473,6 +475,8 @@ class Recorder(Compilation):
         if name == "nonzero" and kwargs.get("as_tuple"):
             name = "nonzero_numpy"
         kwargs = {key: each for key, each in kwargs.items() if key != "as_tuple"}
+        if len(args) > 1 and kwargs.get("size", 0) is None:  # a method's, with its sizes one by one
+            del kwargs["size"]
         if "_pool" in name:
             args = [[] if each is None and at == _STRIDE else each for at, each in enumerate(args)]
         op = f"aten::{name}"
