@@ -95,6 +95,25 @@ def test_training_in_parts_is_training_on_the_whole(options: dict[str, Any]) -> 
         assert fb.allclose(fb.tensor(found), wanted.flatten(), rtol=1e-4, atol=1e-6)
 
 
+def _large(rank: int, size: int, as_views: bool) -> list[float]:
+    model = nn.Linear(2, 1, bias=False).half()
+    model = DistributedDataParallel(model, gradient_as_bucket_view=as_views)
+    for _ in range(2):
+        model.zero_grad(set_to_none=not as_views)
+        model(fb.full((1, 2), 60000.0, dtype=fb.float16)).sum().backward()
+    weight = model.module.weight
+    assert weight.grad is not None
+    return weight.grad.flatten().tolist()
+
+
+@pytest.mark.parametrize("as_views", [False, True])
+def test_sums_of_gradients_in_half_precision_do_not_overflow_before_they_are_means(
+    as_views: bool,
+) -> None:
+    for found in values(run_ranks(_large, 3, as_views)):
+        assert found == pytest.approx([60000.0, 60000.0], rel=2e-3)
+
+
 def _copied(rank: int, size: int, way: str) -> list[list[float]]:
     fb.manual_seed(0)
     first = DistributedDataParallel(Plain())

@@ -62,33 +62,36 @@ class GradBucket:
         """Let gradient `i` be zero."""
         self.views[i].zero_()
 
-    def take(self, i: int, gradient: Tensor, as_view: bool) -> None:
-        """Let `gradient` be gradient `i`; that of the parameter is a view of the vector then.
+    def take(self, i: int, gradient: Tensor, divisor: int, as_view: bool) -> None:
+        """Let `gradient`, divided, be gradient `i`; with `as_view` the parameter has the view.
 
         Raises:
             RuntimeError: it is sparse.
         """
         view = self.views[i]
         if gradient is view:
+            if divisor != 1:
+                view.div_(divisor)
             return
         if gradient.is_sparse:
             raise RuntimeError(
                 "DistributedDataParallel: a gradient is sparse that should be dense; sparse are "
                 "those of the weights of Embedding and EmbeddingBag with sparse=True"
             )
-        view.copy_(gradient)
+        if divisor == 1:
+            view.copy_(gradient)
+        else:
+            fb.mul(gradient, 1 / divisor, out=view)  # one way through the memory, not two
         if as_view:
             self._parameters[i].grad = view
 
-    def give(self, i: int, divisor: int, as_view: bool) -> None:
-        """Make the sum of gradients `i`, divided, the gradient of its parameter."""
+    def give(self, i: int, as_view: bool) -> None:
+        """Make the sum of gradients `i` the gradient of its parameter."""
         parameter, view = self._parameters[i], self.views[i]
         if as_view:
             parameter.grad = view
         elif parameter.grad is None:
-            parameter.grad = view.div(divisor) if divisor != 1 else view.clone()
-        elif divisor != 1:
-            fb.div(view, divisor, out=parameter.grad)
+            parameter.grad = view.clone()
         else:
             parameter.grad.copy_(view)
 
@@ -115,8 +118,8 @@ class SparseBucket(GradBucket):
         """Let the gradient be zero."""
         self.set_buffer(self._zeros())
 
-    def take(self, i: int, gradient: Tensor, as_view: bool) -> None:
-        """Let a copy of `gradient` travel.
+    def take(self, i: int, gradient: Tensor, divisor: int, as_view: bool) -> None:
+        """Let a copy of `gradient`, divided, travel.
 
         Raises:
             RuntimeError: it is dense.
@@ -126,11 +129,12 @@ class SparseBucket(GradBucket):
                 "DistributedDataParallel: the weight of an embedding with sparse=True has a dense "
                 "gradient; is it used elsewhere too?"
             )
-        self.set_buffer(gradient.detach().clone())
+        copy = gradient.detach().clone() if divisor == 1 else gradient.detach() / divisor
+        self.set_buffer(copy)
 
-    def give(self, i: int, divisor: int, as_view: bool) -> None:
-        """Make the sum of the gradients, divided, the gradient of the parameter."""
-        self._parameters[0].grad = self._flat / divisor if divisor != 1 else self._flat
+    def give(self, i: int, as_view: bool) -> None:
+        """Make the sum of the gradients the gradient of the parameter."""
+        self._parameters[0].grad = self._flat
         self.clear(0)
 
 
@@ -160,8 +164,9 @@ def divided(parameters: Iterable[Tensor], first: int, size: int) -> list[list[Te
 class Reducer:
     """What happens to the gradients of a module during a backward pass.
 
-    A gradient is copied into its bucket when it is complete.  Full buckets begin to travel in one
-    order in all processes; the results are waited for when the backward pass ends.
+    A gradient is copied into its bucket when it is complete, divided, so that half precision can
+    hold the sum.  Full buckets begin to travel in one order in all processes; the results are waited
+    for when the backward pass ends.
     """
 
     def __init__(
@@ -247,7 +252,8 @@ class Reducer:
         gradient = parameter.grad
         assert gradient is not None
         with fb.no_grad():
-            bucket.take(i, gradient, self.as_views)
+            divisor = self.divisor if self.hook is None else 1  # hooks average themselves
+            bucket.take(i, gradient, divisor, self.as_views)
         self._used.add(id(parameter))
         bucket.missing.discard(i)
         if not self._queued:
@@ -276,31 +282,25 @@ class Reducer:
             return  # a gradient is missing: the next forward says so
         used = self._used_anywhere()
         for bucket in self._buckets:
-            divisor = self._settle(bucket)
+            self._settle(bucket)
             for i, parameter in enumerate(bucket.parameters()):
                 if used is not None and id(parameter) not in used:
                     continue
                 with fb.no_grad():
-                    bucket.give(i, divisor, self.as_views)
+                    bucket.give(i, self.as_views)
         self._syncing = False
 
-    def _settle(self, bucket: GradBucket) -> int:
-        """Wait for a bucket; what its elements still have to be divided by."""
+    def _settle(self, bucket: GradBucket) -> None:
+        """Wait for a bucket."""
         pending, bucket.pending = bucket.pending, None
-        with fb.no_grad():
-            if self.hook is not None:
+        if self.hook is not None:
+            with fb.no_grad():
                 result = pending.wait()
                 result = result[0] if isinstance(result, (list, tuple)) else result
                 if result is not bucket.buffer():
                     bucket.set_buffer(result)
-                return 1
-            if pending is not None:
-                pending.wait()
-            if not self.as_views:
-                return self.divisor  # by who copies them: one way through the memory, not two
-            if self.divisor != 1:
-                bucket.buffer().div_(self.divisor)
-            return 1
+        elif pending is not None:
+            pending.wait()
 
     def _used_anywhere(self) -> set[int] | None:
         """The parameters that have a gradient in some process; None: all, nobody asks."""
