@@ -165,8 +165,8 @@ class Reducer:
     """What happens to the gradients of a module during a backward pass.
 
     A gradient is copied into its bucket when it is complete, divided, so that half precision can
-    hold the sum.  Full buckets begin to travel in one order in all processes; the results are waited
-    for when the backward pass ends.
+    hold the sum.  Full buckets begin to travel in one order in all processes; the results are
+    waited for when the backward pass ends.
     """
 
     def __init__(
