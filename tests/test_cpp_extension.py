@@ -28,7 +28,9 @@ if shutil.which(os.environ.get("CXX", "c++").split()[0]) is None:
 from flambeau.utils import cpp_extension
 
 SOURCE = Path(__file__).with_name("cpp_extension") / "extension.cpp"
-FLAGS = ["-O0", "-fopenmp", *os.environ.get("FLAMBEAU_TEST_CXXFLAGS", "").split()]
+# Extensions of others may take warnings for errors, those of the headers too.
+FLAGS = "-O0 -fopenmp -Wall -Wextra -Werror".split()
+FLAGS += os.environ.get("FLAMBEAU_TEST_CXXFLAGS", "").split()
 
 
 @pytest.fixture(scope="session")
@@ -352,6 +354,65 @@ def test_threads_of_openmp_use_tensors_that_operations_made(ext):
 def test_a_tensor_tells_of_the_memory_under_it(ext):
     x = fb.zeros(4, 5)
     assert ext.stored(x[1:, 2:]) == (80, True, False)
+
+
+def test_tensors_become_one_vector_and_come_back(ext):
+    tensors = [fb.randn(2, 3), fb.randn(3, 2).t(), fb.randn(()), fb.empty(0, 2)]
+    flat = ext.flat(tensors)
+    assert fb.equal(flat, fb.cat([t.reshape(-1) for t in tensors]))
+    parts = ext.unflat(flat, tensors)
+    assert all(fb.equal(part, t) for part, t in zip(parts, tensors, strict=True))
+    assert parts[1].data_ptr() == flat.data_ptr() + 6 * 4
+
+
+@pytest.mark.parametrize("how", ["nn", "nt", "tn", "tt"])
+@pytest.mark.parametrize("beta", [0.0, -1.5])
+def test_matrices_of_columns_are_multiplied_as_the_first_pytorch_did(ext, how, beta):
+    m, n, k = 3, 4, 5
+    for dtype, product in (
+        (fb.float32, ext.product_of_floats),
+        (fb.float64, ext.product_of_doubles),
+    ):
+        a, b = fb.randn(m, k, dtype=dtype), fb.randn(k, n, dtype=dtype)
+        c = fb.full((m, n), math.nan if beta == 0 else 2.0, dtype=dtype)
+        wanted = 2 * (a @ b) + (0 if beta == 0 else beta * c)
+        lies = [
+            x.contiguous() if t == "t" else x.t().contiguous()
+            for x, t in zip((a, b), how, strict=True)
+        ]
+        found = c.t().contiguous()
+        product(how, m, n, k, 2.0, *lies, beta, found)
+        assert fb.allclose(found.t(), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["n", "t"])
+@pytest.mark.parametrize("steps", [(1, 1), (2, 3)])
+def test_a_matrix_of_columns_is_multiplied_with_a_vector(ext, how, steps):
+    m, n = 3, 4
+    a = fb.randn(m, n)
+    rows, columns = (m, n) if how == "n" else (n, m)
+    x, y = fb.randn(columns, steps[0]), fb.randn(rows, steps[1])
+    wanted = y.clone()
+    wanted[:, 0] = 2 * ((a if how == "n" else a.t()) @ x[:, 0]) + 0.5 * y[:, 0]
+    ext.times_vector(how, m, n, a.t().contiguous(), x, steps[0], y, steps[1])
+    assert fb.allclose(y, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_checks_of_the_first_pytorch_say_what_is_wrong(ext):
+    c = fb.ones(2, 3).t()
+    with pytest.raises(RuntimeError, match="argument 9 has to be contiguous, not of 2 dimensions"):
+        ext.product_of_floats("nn", 3, 2, 1, 1.0, fb.ones(3), fb.ones(2), 0.0, c)
+
+
+def test_dimensions_are_counted_from_the_front(ext):
+    assert [ext.wrapped(dim, 3) for dim in (-3, -1, 0, 2)] == [0, 2, 0, 2]
+    assert ext.wrapped(-1, 0) == 0
+    with pytest.raises(IndexError, match=r"range of \[-3, 2\], but got 3"):
+        ext.wrapped(3, 3)
+
+
+def test_devices_of_cuda_are_those_of_python(ext):
+    assert ext.devices() == (fb.cuda.is_available(), fb.cuda.device_count())
 
 
 def test_an_accessor_of_a_temporary_is_not_compiled(ext):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ pytest.importorskip("setuptools", reason="a setup.py needs setuptools")
 if shutil.which(os.environ.get("CXX", "c++").split()[0]) is None:
     pytest.skip("there is no compiler of C++", allow_module_level=True)
 
+import flambeau as fb
 from flambeau.utils import cpp_extension
 from flambeau.utils.cpp_extension import _build, _compiler, _precompiled
 
@@ -311,6 +313,78 @@ def test_a_setup_py_builds_what_can_be_imported(folder):
         text=True,
     )
     assert done.stdout == "42\n"
+
+
+@pytest.mark.parametrize("fault", ["", "fault"])
+def test_a_setup_py_compiles_several_sources_at_once(folder, fault):
+    setup = """
+        from setuptools import setup
+        from torch.utils.cpp_extension import BuildExtension, CppExtension
+        sources = ["source.cpp", "other.cpp", "third.cpp"]
+        options = ["-DEXTRA=2", "-w"]
+        setup(
+            name="answering",
+            ext_modules=[CppExtension("answering", sources, extra_compile_args=options)],
+            cmdclass={"build_ext": BuildExtension.with_options(no_python_abi_suffix=True)},
+        )
+    """
+    (folder / "setup.py").write_text(textwrap.dedent(setup))
+    (folder / "other.cpp").write_text("int other() { return 1; }\n")
+    (folder / "third.cpp").write_text(f"int third() {{ return 2; }}\n{fault}\n")
+    # It compiles nothing before it is there twice.
+    waiting = """
+        #!/bin/sh
+        case "$*" in *" -c "*)
+          : > started-$$
+          tries=0
+          while [ $(ls started-* | wc -l) -lt 2 ]; do
+            tries=$((tries + 1))
+            [ $tries -lt 1200 ] || exit 1
+            sleep 0.1
+          done
+        esac
+        exec c++ "$@"
+    """
+    (folder / "compiler").write_text(textwrap.dedent(waiting).lstrip())
+    (folder / "compiler").chmod(0o755)
+    compiler = str(folder / "compiler")
+    done = subprocess.run(
+        [sys.executable, "-m", "flambeau", "run", "setup.py", "build_ext", "--inplace"],
+        cwd=folder,
+        env={**os.environ, "CXX": compiler, "MAX_JOBS": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) is (not fault), done.stderr
+    assert (folder / "answering.so").exists() is (not fault)
+    assert not fault or "third.cpp" in done.stderr
+
+
+def test_the_folder_of_all_builds_is_the_users_unless_the_environment_names_one(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cpp_extension.get_default_build_root() == str(tmp_path / "flambeau" / "extensions")
+    monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
+    assert str(_build._root().parent) == cpp_extension.get_default_build_root()
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", "/elsewhere")
+    assert _build._root().parent == Path("/elsewhere")
+
+
+@pytest.mark.slow
+def test_the_headers_pass_where_an_optimising_compiler_takes_warnings_for_errors(folder):
+    module = cpp_extension.load_inline(
+        "careful",
+        """
+        at::Tensor made(at::Tensor x) {
+          return at::zeros({x.size(0)}, x.options()) + at::ones({1}, at::kDouble).to(at::kFloat);
+        }
+        """,
+        functions="made",
+        extra_cflags=["-O3", "-Wall", "-Wextra", "-Werror"],
+    )
+    assert module.made(fb.zeros(2)).tolist() == [1, 1]
 
 
 def test_extensions_of_cuda_name_its_headers_and_libraries(monkeypatch, tmp_path):

@@ -21,6 +21,8 @@ pytest.importorskip("tqdm")
 runtime = pytest.importorskip("onnxruntime")
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
+# All but the backends, which have no networks.
+PROGRAMS = [*FOLDER.glob("*.py"), *FOLDER.glob("distributed/*.py")]
 
 
 class Uses(nn.Module):
@@ -75,6 +77,11 @@ CASES = {
     ),
     "digits": Case(
         lambda example: example.DigitNet(),
+        lambda: (fb.rand(2, 1, 8, 8),),
+        lambda: (fb.rand(5, 1, 8, 8),),
+    ),
+    "digits_in_parts": Case(
+        lambda example: example.network(),
         lambda: (fb.rand(2, 1, 8, 8),),
         lambda: (fb.rand(5, 1, 8, 8),),
     ),
@@ -137,7 +144,8 @@ CASES = {
 
 def program(name: str) -> ModuleType:
     """An example, imported."""
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    (path,) = (path for path in PROGRAMS if path.stem == name)
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -160,9 +168,7 @@ def trained(network: nn.Module) -> nn.Module:
 
 
 def test_every_example_has_a_case():
-    assert {case.split(",")[0].split(" ")[0] for case in CASES} == {
-        path.stem for path in FOLDER.glob("*.py")
-    }
+    assert {case.split(",")[0].split(" ")[0] for case in CASES} == {path.stem for path in PROGRAMS}
 
 
 @pytest.mark.filterwarnings("ignore:torch.new_tensor results are registered as constants")

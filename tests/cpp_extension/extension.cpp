@@ -1,6 +1,13 @@
 // An extension in the manner of those for PyTorch 1.x: what test_cpp_extension.py calls.
+#include <ATen/AccumulateType.h>
+#include <ATen/OpMathType.h>
 #include <ATen/TensorUtils.h>
+#include <ATen/WrapDimUtils.h>
+#include <TH/TH.h>
+#include <torch/csrc/utils/tensor_flatten.h>
+#include <torch/cuda.h>
 #include <torch/extension.h>
+#include <torch/serialize/tensor.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -286,7 +293,44 @@ std::vector<torch::Tensor> parts_of(torch::Tensor x, int64_t count) {
           at::slice(x, 0, 1, count, 2), at::slice(x, -1, 1), at::one_hot(x.to(torch::kInt64), 4)};
 }
 
+static_assert(std::is_same_v<at::acc_type<float, false>, double>);
+static_assert(std::is_same_v<at::acc_type<float, true>, float>);
+static_assert(std::is_same_v<at::acc_type<at::Half, true>, float>);
+static_assert(std::is_same_v<at::acc_type<uint8_t, true>, int64_t>);
+static_assert(std::is_same_v<at::opmath_type<at::BFloat16>, float>);
+static_assert(std::is_same_v<at::opmath_type<int16_t>, int16_t>);
+
+// Matrices whose columns follow each other.
+template <class T>
+void product(const std::string& how, int64_t m, int64_t n, int64_t k, T alpha, torch::Tensor a,
+             torch::Tensor b, T beta, torch::Tensor c) {
+  THArgCheck(c.is_contiguous(), 9, "argument %d has to be contiguous, not of %d dimensions", 9,
+             int(c.dim()));
+  const int64_t lead_a = how[0] == 'n' ? m : k, lead_b = how[1] == 'n' ? k : n;
+  if constexpr (std::is_same_v<T, float>)
+    THFloatBlas_gemm(how[0], how[1], m, n, k, alpha, a.data<T>(), lead_a, b.data<T>(), lead_b, beta,
+                     c.data<T>(), m);
+  else
+    THDoubleBlas_gemm(how[0], how[1], m, n, k, alpha, a.data<T>(), lead_a, b.data<T>(), lead_b,
+                      beta, c.data<T>(), m);
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("flat", [](std::vector<at::Tensor> tensors) {
+    return torch::utils::flatten_dense_tensors(tensors);
+  });
+  m.def("unflat", [](at::Tensor flat, std::vector<at::Tensor> tensors) {
+    return torch::utils::unflatten_dense_tensors(flat, tensors);
+  });
+  m.def("product_of_floats", &product<float>);
+  m.def("product_of_doubles", &product<double>);
+  m.def("times_vector", [](const std::string& how, int64_t m, int64_t n, at::Tensor a, at::Tensor x,
+                           int64_t step_x, at::Tensor y, int64_t step_y) {
+    THFloatBlas_gemv(how[0], m, n, 2.0f, a.data<float>(), m, x.data<float>(), step_x, 0.5f,
+                     y.data<float>(), step_y);
+  });
+  m.def("wrapped", [](int64_t dim, int64_t dims) { return at::maybe_wrap_dim(dim, dims); });
+  m.def("devices", [] { return std::make_pair(torch::cuda::is_available(), torch::cuda::device_count()); });
   m.def("gate", &gate, "a gate", py::arg("x"), py::arg("y"), py::arg("alpha") = 1.0);
   m.def("gate_parts", &gate_parts);
   m.def("row_sums", &row_sums);

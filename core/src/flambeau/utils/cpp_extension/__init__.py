@@ -19,8 +19,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from flambeau.utils.cpp_extension._build import get_default_build_root
 from flambeau.utils.cpp_extension._compiler import (
     CUDA_HOME,
+    CUDNN_HOME,
     check_compiler_abi_compatibility,
     include_paths,
     is_ninja_available,
@@ -42,10 +44,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CUDA_HOME",
+    "CUDNN_HOME",
     "BuildExtension",
     "CUDAExtension",
     "CppExtension",
     "check_compiler_abi_compatibility",
+    "get_default_build_root",
     "include_paths",
     "is_ninja_available",
     "library_paths",

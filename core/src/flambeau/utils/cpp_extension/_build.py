@@ -23,7 +23,7 @@ from flambeau.utils.cpp_extension._precompiled import (
     put_away,
 )
 
-__all__ = ["Build", "build"]
+__all__ = ["Build", "at_once", "build", "get_default_build_root"]
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,23 @@ def _folder(name: str) -> Path:
     return _root() / name
 
 
+def get_default_build_root() -> str:
+    """The folder below which extensions are built, unless ``TORCH_EXTENSIONS_DIR`` names one.
+
+    >>> from flambeau.utils import cpp_extension
+    >>> cpp_extension.get_default_build_root().endswith("extensions")
+    True
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return str(Path(cache, "flambeau", "extensions"))
+
+
 def _root() -> Path:
     """Below which all extensions of this Python are built."""
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
     if root := os.environ.get("TORCH_EXTENSIONS_DIR"):
         return Path(root, f"flambeau-{python}")
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache, "flambeau", "extensions", python)
+    return Path(get_default_build_root(), python)
 
 
 @contextmanager
@@ -92,6 +102,12 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def at_once(sources: int) -> int:
+    """How many of so many sources are compiled at a time."""
+    jobs = int(os.environ.get("MAX_JOBS", 0)) or min(_processors(), 8)
+    return max(1, min(jobs, sources))
 
 
 def _hash(path: str | Path) -> str:
@@ -122,8 +138,7 @@ class _Folder:
             *(Path(source).resolve() for source in what.sources),
             *(self.folder / name for name in what.inline),
         ]
-        jobs = int(os.environ.get("MAX_JOBS", 0)) or min(_processors(), 8)
-        with ThreadPoolExecutor(max(1, min(jobs, len(sources)))) as pool:
+        with ThreadPoolExecutor(at_once(len(sources))) as pool:
             objects = list(pool.map(self._object, sources))
         made = self._linked(objects)
         if not what.keep_objects:

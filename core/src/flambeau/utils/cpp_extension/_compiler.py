@@ -15,6 +15,7 @@ from pathlib import Path
 
 __all__ = [
     "CUDA_HOME",
+    "CUDNN_HOME",
     "check_compiler_abi_compatibility",
     "compile_options",
     "compiler",
@@ -51,6 +52,9 @@ def _cuda_home() -> str | None:
 
 CUDA_HOME = _cuda_home()
 """Where CUDA is: ``CUDA_HOME`` of the environment, else where nvcc is; None if nowhere."""
+
+CUDNN_HOME = os.environ.get("CUDNN_HOME") or os.environ.get("CUDNN_PATH")
+"""Where cuDNN is, as the environment says."""
 
 
 def headers() -> Path:

@@ -19,6 +19,7 @@ __all__ = [
     "Tensor",
     "apply",
     "broadcast_tensors",
+    "cuda_device_count",
     "current_cuda_device",
     "current_cuda_stream",
     "define_op",
@@ -160,6 +161,11 @@ def apply(forward: Callable[..., Any], backward: Callable[..., Any], inputs: lis
 def current_cuda_device() -> int:
     """The index of the device of CUDA that is current in this thread."""
     return fb.cuda.current_device()
+
+
+def cuda_device_count() -> int:
+    """How many devices of CUDA there are."""
+    return fb.cuda.device_count()
 
 
 def set_cuda_device(index: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from setuptools import Extension
@@ -11,6 +12,7 @@ from setuptools.command.build_ext import build_ext
 
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.utils.cpp_extension import _compiler
+from flambeau.utils.cpp_extension._build import at_once
 
 __all__ = ["BuildExtension", "CUDAExtension", "CppExtension"]
 
@@ -52,9 +54,10 @@ def _extension(
 class BuildExtension(build_ext):
     """The command ``build_ext`` for `CppExtension` and `CUDAExtension`.
 
-    It gives each source the options that the headers need. `with_options` makes a class with
-    ``no_python_abi_suffix=True``, which names libraries plainly (``lltm_cpp.so``);
-    ``use_ninja`` is accepted.
+    It gives each source the options that the headers need, and compiles several at once, as many
+    as ``MAX_JOBS`` of the environment says, by default one for each processor. `with_options`
+    makes a class with ``no_python_abi_suffix=True``, which names libraries plainly
+    (``lltm_cpp.so``); ``use_ninja`` is accepted.
 
     >>> from flambeau.utils.cpp_extension import BuildExtension
     >>> BuildExtension.with_options(no_python_abi_suffix=True).__name__
@@ -89,24 +92,34 @@ class BuildExtension(build_ext):
             # Many a setup.py leaves it to PyTorch's libraries to bring OpenMP.
             ext.extra_link_args = [*(ext.extra_link_args or []), "-fopenmp"]
         self.parallel = None  # the compiler is changed while an extension is built
-        original = self.compiler._compile
+        compile_one, compile_all = self.compiler._compile, self.compiler.compile
+        started: list[Future[None]] = []
 
-        def compile(
-            obj: str, src: str, kind: str, cc_args: list[str], _: object, pp: object
-        ) -> None:
+        def now(obj: str, src: str, kind: str, cc_args: list[str], pp: object) -> None:
             if _compiler.is_cuda_source(src):
                 command = [_compiler.nvcc(), *nvcc, *cc_args, src, "-o", obj]
                 self.announce(shlex.join(command), level=2)
                 subprocess.run(command, check=True)
             else:
-                original(obj, src, kind, cc_args, cxx, pp)
+                compile_one(obj, src, kind, cc_args, cxx, pp)
+
+        def start(obj: str, src: str, kind: str, cc_args: list[str], _: object, pp: object) -> None:
+            started.append(pool.submit(now, obj, src, kind, cc_args, pp))
+
+        def compile(*args: Any, **kwargs: Any) -> list[str]:
+            objects = compile_all(*args, **kwargs)
+            for each in started:
+                each.result()
+            return objects
 
         ext.extra_compile_args = []
-        self.compiler._compile = compile
+        self.compiler._compile, self.compiler.compile = start, compile
+        pool = ThreadPoolExecutor(at_once(len(ext.sources)))
         try:
             super().build_extension(ext)
         finally:
-            self.compiler._compile = original
+            pool.shutdown(cancel_futures=True)
+            self.compiler._compile, self.compiler.compile = compile_one, compile_all
             ext.extra_compile_args = given
 
     def get_ext_filename(self, fullname: str) -> str:

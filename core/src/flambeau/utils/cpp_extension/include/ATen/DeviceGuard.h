@@ -1,3 +1,3 @@
 #pragma once
 
-#include <flambeau/cuda.h>
+#include <flambeau/names_of_torch.h>

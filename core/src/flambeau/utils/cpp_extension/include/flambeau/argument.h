@@ -53,16 +53,6 @@ class Argument {
     if (maybe) *this = Argument(*maybe);
   }
 
-  // Dtypes, devices and the like: by name in Python, wherever they stand in C++.
-  std::optional<c10::TensorOptions> options() const {
-    if (auto options = std::get_if<c10::TensorOptions>(&value_)) return *options;
-    if (auto type = std::get_if<c10::ScalarType>(&value_)) return c10::TensorOptions(*type);
-    if (auto device = std::get_if<c10::Device>(&value_)) return c10::TensorOptions(*device);
-    if (auto layout = std::get_if<c10::Layout>(&value_)) return c10::TensorOptions(*layout);
-    if (auto format = std::get_if<c10::MemoryFormat>(&value_))
-      return c10::TensorOptions().memory_format(*format);
-    return std::nullopt;
-  }
   bool given() const { return !std::holds_alternative<Absent>(value_); }
   const Value& value() const { return value_; }
 
@@ -130,6 +120,26 @@ inline void add_options(py::dict& keywords, const c10::TensorOptions& options) {
     keywords["memory_format"] = runtime().attr("MEMORY_FORMATS")[py::int_(int(*format))];
 }
 
+// Makes keywords of dtypes, devices and the like, wherever they stand in C++; says of others that they are none.
+struct AddOptions {
+  py::dict& keywords;
+
+  bool operator()(const c10::TensorOptions& options) const {
+    add_options(keywords, options);
+    return true;
+  }
+  bool operator()(c10::ScalarType type) const { return (*this)(c10::TensorOptions(type)); }
+  bool operator()(c10::Device device) const { return (*this)(c10::TensorOptions(device)); }
+  bool operator()(c10::Layout layout) const { return (*this)(c10::TensorOptions(layout)); }
+  bool operator()(c10::MemoryFormat format) const {
+    return (*this)(c10::TensorOptions().memory_format(format));
+  }
+  template <class Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+
 using Arguments = std::initializer_list<const Argument*>;
 using Names = std::initializer_list<const char*>;
 
@@ -146,8 +156,8 @@ inline py::object call(const py::object& function, const at::TensorBase* self, A
     const size_t here = index++;
     if (!argument->given()) {
       skipped = true;
-    } else if (auto options = argument->options()) {
-      add_options(keywords, *options);
+    } else if (std::visit(AddOptions{keywords}, argument->value())) {
+      continue;
     } else if (here >= positional) {
       TORCH_CHECK(here - positional < names.size(), "too many arguments");
       keywords[names.begin()[here - positional]] = lower(*argument);

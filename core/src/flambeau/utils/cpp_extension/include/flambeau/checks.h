@@ -3,6 +3,7 @@
 
 #include <flambeau/functions.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace at {
@@ -123,5 +124,22 @@ inline void checkAllDefined(CheckedFrom c, ArrayRef<TensorArg> tensors) {
   for (const auto& t : tensors) checkDefined(c, t);
 }
 #undef FLAMBEAU_ARGUMENT
+
+// A dimension counted from the front; a tensor without dimensions counts as one with one.
+inline int64_t maybe_wrap_dim(int64_t dim, int64_t dims, bool wrap_scalar = true) {
+  TORCH_CHECK_INDEX(dims > 0 || wrap_scalar, "dimension specified as ", dim,
+                    " but tensor has no dimensions");
+  const int64_t count = std::max<int64_t>(dims, 1);
+  TORCH_CHECK_INDEX(dim >= -count && dim < count,
+                    "Dimension out of range (expected to be in range of [", -count, ", ", count - 1,
+                    "], but got ", dim, ")");
+  return dim < 0 ? dim + count : dim;
+}
+inline int64_t maybe_wrap_dim(int64_t dim, TensorList tensors) {
+  return tensors.empty() ? dim : maybe_wrap_dim(dim, tensors[0].dim());
+}
+inline void maybe_wrap_dims(std::vector<int64_t>& dims, int64_t count) {
+  for (int64_t& dim : dims) dim = maybe_wrap_dim(dim, count);
+}
 
 }  // namespace at

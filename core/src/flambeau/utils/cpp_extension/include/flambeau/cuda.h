@@ -1,7 +1,7 @@
 // Devices and streams of CUDA, as flambeau's backend has them.
 #pragma once
 
-#include <flambeau/functions.h>
+#include <flambeau/device_guard.h>
 
 #include <mutex>
 #include <unordered_map>
@@ -13,44 +13,12 @@
 typedef struct CUstream_st* cudaStream_t;
 #endif
 
-namespace flambeau {
-
-inline int64_t current_cuda_device() {
-  WithPython with_python;
-  return runtime().attr("current_cuda_device")().cast<int64_t>();
-}
-
-inline void set_cuda_device(int64_t index) {
-  WithPython with_python;
-  runtime().attr("set_cuda_device")(index);
-}
-
-}  // namespace flambeau
-
 namespace c10::cuda {
 
-// The device of the tensor while it lives, then the one before.
-class OptionalCUDAGuard {
+class OptionalCUDAGuard : public OptionalDeviceGuard {
  public:
-  OptionalCUDAGuard() = default;
-  explicit OptionalCUDAGuard(optional<Device> device) {
-    if (device && device->is_cuda()) set_index(device->index());
-  }
+  using OptionalDeviceGuard::OptionalDeviceGuard;
   explicit OptionalCUDAGuard(DeviceIndex index) { set_index(index); }
-  ~OptionalCUDAGuard() {
-    if (before_) flambeau::set_cuda_device(*before_);
-  }
-  OptionalCUDAGuard(const OptionalCUDAGuard&) = delete;
-  OptionalCUDAGuard& operator=(const OptionalCUDAGuard&) = delete;
-
-  void set_index(DeviceIndex index) {
-    if (!before_) before_ = flambeau::current_cuda_device();
-    flambeau::set_cuda_device(index);
-  }
-  void set_device(Device device) { set_index(device.index()); }
-
- private:
-  optional<int64_t> before_;
 };
 
 class CUDAGuard : public OptionalCUDAGuard {
@@ -113,23 +81,15 @@ inline int ATenCeilDiv(int a, int b) { return (a + b - 1) / b; }
 
 }  // namespace at::cuda
 
-namespace at {
+namespace torch::cuda {
 
-class DeviceGuard {
- public:
-  explicit DeviceGuard(Device device) : guard_(optional<Device>(device)) {}
-
- private:
-  template <class T>
-  using optional = c10::optional<T>;
-  c10::cuda::OptionalCUDAGuard guard_;
-};
-using OptionalDeviceGuard = c10::cuda::OptionalCUDAGuard;
-inline c10::optional<Device> device_of(const Tensor& tensor) {
-  return tensor.defined() ? c10::optional<Device>(tensor.device()) : c10::nullopt;
+inline size_t device_count() {
+  flambeau::WithPython with_python;
+  return flambeau::runtime().attr("cuda_device_count")().cast<size_t>();
 }
+inline bool is_available() { return device_count() > 0; }
 
-}  // namespace at
+}  // namespace torch::cuda
 
 #ifdef FLAMBEAU_HAS_CUDA
 #define C10_CUDA_CHECK(call)                                                               \

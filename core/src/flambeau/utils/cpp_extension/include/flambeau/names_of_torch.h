@@ -3,6 +3,7 @@
 
 #include <flambeau/autograd.h>
 #include <flambeau/casters.h>
+#include <flambeau/device_guard.h>
 #include <flambeau/dispatch.h>
 #include <flambeau/functions.h>
 #include <flambeau/library.h>

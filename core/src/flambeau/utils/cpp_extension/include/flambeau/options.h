@@ -7,7 +7,16 @@ namespace c10 {
 
 using DeviceIndex = int16_t;
 
-enum class DeviceType : int8_t { CPU = 0, CUDA = 1, HIP = 6, XLA = 9, MPS = 13, Meta = 14, Other = 20 };
+enum class DeviceType : int8_t {
+  CPU = 0,
+  CUDA = 1,
+  HIP = 6,
+  XLA = 9,
+  MPS = 13,
+  Meta = 14,
+  Other = 20,
+  COMPILE_TIME_MAX_DEVICE_TYPES = 21,
+};
 constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kHIP = DeviceType::HIP,
                      kMeta = DeviceType::Meta;
 

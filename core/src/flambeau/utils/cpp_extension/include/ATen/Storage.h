@@ -1,0 +1,3 @@
+#pragma once
+
+#include <flambeau/names_of_torch.h>
