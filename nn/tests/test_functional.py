@@ -184,12 +184,37 @@ def test_pooling_of_an_unbatched_image():
     assert F.avg_pool2d(x, 2).tolist() == [[[2.5, 4.5], [10.5, 12.5]]]
 
 
-@pytest.mark.parametrize("pool", [F.max_pool2d, F.avg_pool2d])
-def test_a_size_of_a_wrong_type_is_refused_after_one_of_equal_value(pool):
-    x = fb.arange(16.0).reshape(1, 4, 4)
-    assert pool(x, 2).shape == pool(x, [2, 2]).shape == (1, 2, 2)
-    with pytest.raises(TypeError, match="kernel_size"):
-        pool(x, 2.0)
+SETTINGS = ("kernel_size", "stride", "padding", "dilation")
+POOLS = [("max", setting) for setting in SETTINGS] + [("avg", setting) for setting in SETTINGS[:3]]
+
+
+@pytest.mark.parametrize(("kind", "argument"), POOLS)
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_what_is_no_integer_is_refused_after_an_equal_integer(rank, kind, argument):
+    pool, x = getattr(F, f"{kind}_pool{rank}d"), fb.zeros(1, 1, *(4,) * rank)
+    settings = {"kernel_size": 2, "stride": 2}
+    right = (1, (1,), (1,) * rank, [1] * rank)
+    wrong = (1.0, True, (1.0,), (*right[2][1:], 1.0), [1.0] * rank)
+    shapes = {pool(x, **settings | {argument: value}).shape for value in right}
+    assert len(shapes) == 1
+    for value in wrong:
+        with pytest.raises(TypeError, match=argument):
+            pool(x, **settings | {argument: value})
+
+
+def test_groups_that_are_no_integer_are_refused():
+    x, w = fb.zeros(1, 2, 4, 4), fb.zeros(2, 2, 2, 2)
+    assert F.conv2d(x, w, groups=1).shape == (1, 2, 3, 3)
+    for groups in (1.0, "1", None):
+        with pytest.raises(TypeError, match="groups"):
+            F.conv2d(x, w, groups=groups)
+
+
+def test_a_size_that_is_a_tensor_is_read_at_every_call():
+    x, size = fb.zeros(1, 4, 4), fb.tensor(2)
+    assert F.max_pool2d(x, (size, 2)).shape == (1, 2, 2)
+    size.fill_(4)
+    assert F.max_pool2d(x, (size, 2)).shape == (1, 1, 2)
 
 
 @pytest.mark.parametrize(("size", "windows"), [(7, 3), (8, 4), (3, 5), (5, 1), (4, 4)])

@@ -134,7 +134,9 @@ def check_settings(
         raise RuntimeError(f"non-positive stride is not supported, got {list(stride)}")
     if _least(dilation, "dilation") <= 0:
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
-    if need_number(groups, "convolution", "groups") <= 0:
+    if not hasattr(groups, "__index__"):
+        raise TypeError(f"argument 'groups' must be int, got {type(groups).__name__}")
+    if groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported, got {groups}")
 
 

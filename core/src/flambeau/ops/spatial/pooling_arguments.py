@@ -52,16 +52,20 @@ def window(
         RuntimeError: the input has another rank or is empty, or a setting does not fit.
     """
     shape = tuple(x._a.shape)
-    ceil = ceil_mode if type(ceil_mode) is bool else bool(ceil_mode)
-    given: tuple[Any, ...] = (kernel_size, stride, padding, dilation, ceil)
-    if list in map(type, given):
-        given = tuple([tuple(v) if isinstance(v, list) else v for v in given])
-    how = _settings(where, rank, shape, *given)
+    # What is kept is kept by plain ints: 2.0 equals 2, alone and in a tuple, and lists change.
+    if type(kernel_size) is not int:
+        kernel_size = _integers(where, kernel_size, "kernel_size")
+    if stride is not None and type(stride) is not int:
+        stride = _integers(where, stride, "stride") or None
+    if type(padding) is not int:
+        padding = _integers(where, padding, "padding")
+    if type(dilation) is not int:
+        dilation = _integers(where, dilation, "dilation")
+    how = _settings(where, rank, shape, kernel_size, stride, padding, dilation, bool(ceil_mode))
     return x.unsqueeze(0) if len(shape) == rank + 1 else x, how
 
 
-# A network pools the same few shapes over and over; `typed`, or 2.0 would be taken where 2 was.
-@lru_cache(maxsize=256, typed=True)
+@lru_cache(maxsize=256)  # a network pools the same few shapes over and over
 def _settings(
     where: str,
     rank: int,
@@ -74,7 +78,7 @@ def _settings(
 ) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     kernel = per_dimension(where, rank, kernel_size, "kernel_size")
     step = kernel
-    if stride not in (None, ()):
+    if stride is not None:
         step = per_dimension(where, rank, stride, "stride")
     edge = per_dimension(where, rank, padding, "padding")
     spread = per_dimension(where, rank, dilation, "dilation")
@@ -123,13 +127,7 @@ def per_dimension(where: str, rank: int, value: Any, name: str) -> Sizes:
         TypeError: a value is no integer.
         RuntimeError: a sequence of another length.
     """
-    values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    try:
-        values = tuple(operator.index(v) for v in values)
-    except TypeError:
-        raise TypeError(
-            f"{where}(): argument {name!r} must be int or a tuple of ints, got {value!r:.50}"
-        ) from None
+    values = _integers(where, value, name)
     values = values * rank if len(values) == 1 else values
     if len(values) != rank:
         raise RuntimeError(
@@ -137,3 +135,21 @@ def per_dimension(where: str, rank: int, value: Any, name: str) -> Sizes:
             f"got {list(values)}"
         )
     return values
+
+
+def _integers(where: str, value: Any, name: str) -> Sizes:
+    """Plain ints from an integer or a sequence of integers.
+
+    Raises:
+        TypeError: a value is no integer.
+    """
+    try:
+        if isinstance(value, (tuple, list)):
+            return tuple([operator.index(v) for v in value])
+        if not isinstance(value, bool):
+            return (operator.index(value),)
+    except TypeError:
+        pass
+    raise TypeError(
+        f"{where}(): argument {name!r} must be int or a tuple of ints, got {value!r:.50}"
+    )
