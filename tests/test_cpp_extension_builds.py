@@ -361,6 +361,43 @@ def test_a_setup_py_compiles_several_sources_at_once(folder, fault):
     assert not fault or "third.cpp" in done.stderr
 
 
+BOUND = """
+#include <pybind11/pybind11.h>
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("answer", [] { return ANSWER; }); }
+"""
+
+
+def test_a_module_that_pybind11_keeps_by_its_name_is_another_when_its_source_is(folder):
+    (folder / "bound.cpp").write_text(BOUND)
+    answers = []
+    for answer in (123, 456, 456, 789):
+        module = cpp_extension.load(
+            "bound", [str(folder / "bound.cpp")], extra_cflags=["-O0", f"-DANSWER={answer}"]
+        )
+        assert module.__name__ == "bound"
+        answers.append(module.answer())
+    assert answers == [123, 456, 456, 789]
+
+
+def test_options_and_folders_may_have_blanks_around_them_and_be_several_in_a_text(folder):
+    (folder / "source.cpp").rename(folder / "away.cpp")
+    (folder / "elsewhere").mkdir()
+    (folder / "answer.h").rename(folder / "elsewhere" / "answer.h")
+    module = cpp_extension.load(
+        "answering",
+        [str(folder / "away.cpp")],
+        extra_cflags=["-g\n\n", " -O0 -DEXTRA='1 + 1' "],
+        extra_include_paths=[f"   {folder / 'elsewhere'}\n"],
+    )
+    assert module.answer() == 42
+
+
+@pytest.mark.parametrize("functions", [5, {"f"}])
+def test_functions_that_are_neither_names_nor_docstrings_are_refused(functions):
+    with pytest.raises(ValueError, match="Expected 'functions' to be a list or dict, but was <cl"):
+        cpp_extension.load_inline("refused", "int f() { return 1; }", functions=functions)
+
+
 def test_the_folder_of_all_builds_is_the_users_unless_the_environment_names_one(
     monkeypatch, tmp_path
 ):

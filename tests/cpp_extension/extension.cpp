@@ -293,6 +293,10 @@ std::vector<torch::Tensor> parts_of(torch::Tensor x, int64_t count) {
           at::slice(x, 0, 1, count, 2), at::slice(x, -1, 1), at::one_hot(x.to(torch::kInt64), 4)};
 }
 
+// From headers that PyTorch's bring with them.
+using Brought = std::tuple<std::queue<int>, std::bitset<8>, std::chrono::seconds, std::ostream*,
+                           decltype(std::setw(1)), std::unordered_set<int>, std::list<int>>;
+
 static_assert(std::is_same_v<at::acc_type<float, false>, double>);
 static_assert(std::is_same_v<at::acc_type<float, true>, float>);
 static_assert(std::is_same_v<at::acc_type<at::Half, true>, float>);

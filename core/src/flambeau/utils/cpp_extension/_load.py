@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import shlex
 from collections.abc import Sequence
 from types import ModuleType
 
@@ -71,10 +72,10 @@ def load(
         Build(
             name=name,
             sources=[sources] if isinstance(sources, str) else [os.fspath(s) for s in sources],
-            cflags=extra_cflags or (),
-            cuda_cflags=extra_cuda_cflags or (),
-            ldflags=extra_ldflags or (),
-            include_paths=[os.path.abspath(path) for path in extra_include_paths or ()],
+            cflags=_words(extra_cflags),
+            cuda_cflags=_words(extra_cuda_cflags),
+            ldflags=_words(extra_ldflags),
+            include_paths=_folders(extra_include_paths),
             with_cuda=with_cuda,
             program=is_standalone,
             keep_objects=keep_intermediates,
@@ -89,7 +90,7 @@ def load_inline(
     name: str,
     cpp_sources: str | Sequence[str],
     cuda_sources: str | Sequence[str] | None = None,
-    functions: str | Sequence[str] | dict[str, str] | None = None,
+    functions: object = None,
     extra_cflags: Sequence[str] | None = None,
     extra_cuda_cflags: Sequence[str] | None = None,
     extra_ldflags: Sequence[str] | None = None,
@@ -110,12 +111,13 @@ def load_inline(
         name: of the module.
         cpp_sources: text of C++, or several that are put together.
         cuda_sources: text of CUDA; with ``cuda.h`` included before it.
-        functions: names of functions to bind, or names with docstrings.
+        functions: name of a function to bind, a list of names, or a dict of names with docstrings.
         use_pch: compile the header by itself for the first build already, and not only when a
             source is built again.
         with_pytorch_error_handling: accepted; errors of C++ are those of Python in any case.
 
-    The other arguments, and the errors, are those of `load`.
+    The other arguments, and the errors, are those of `load`; `functions` that are none of these
+    are a ValueError.
 
     >>> from flambeau.utils import cpp_extension
     >>> source = "double twice(double x) { return 2 * x; }"
@@ -125,16 +127,11 @@ def load_inline(
     """
     texts = [cpp_sources] if isinstance(cpp_sources, str) else list(cpp_sources)
     cuda_texts = [cuda_sources] if isinstance(cuda_sources, str) else list(cuda_sources or ())
-    if functions is None:
-        functions = {}
-    elif isinstance(functions, str):
-        functions = {functions: functions}
-    elif not isinstance(functions, dict):
-        functions = {function: function for function in functions}
+    bound = _bound(functions)
     main = ["#include <torch/extension.h>", *texts]
-    if functions:
+    if bound:
         main.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
-        for function, text in functions.items():
+        for function, text in bound.items():
             main.append(f'  m.def("{function}", &{function}, {_quoted(text)});')
         main.append("}")
     inline = {"main.cpp": "\n".join(main) + "\n"}
@@ -146,10 +143,10 @@ def load_inline(
             name=name,
             inline=inline,
             precompiled=use_pch,
-            cflags=extra_cflags or (),
-            cuda_cflags=extra_cuda_cflags or (),
-            ldflags=extra_ldflags or (),
-            include_paths=[os.path.abspath(path) for path in extra_include_paths or ()],
+            cflags=_words(extra_cflags),
+            cuda_cflags=_words(extra_cuda_cflags),
+            ldflags=_words(extra_ldflags),
+            include_paths=_folders(extra_include_paths),
             with_cuda=with_cuda,
             keep_objects=keep_intermediates,
         ),
@@ -175,11 +172,37 @@ def _load(what: Build, directory: str | None, verbose: bool, is_module: bool) ->
 
 
 def _import(name: str, path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
+    # pybind11 keeps a module by its name and gives it again for another library of that name.
+    earlier = sum(known.__name__ == name for known in _loaded.values())
+    unique = f"{name}_v{earlier}.{name}" if earlier else name
+    spec = importlib.util.spec_from_file_location(unique, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.__name__ = name
     return module
+
+
+def _bound(functions: object) -> dict[str, str]:
+    """Names of functions with their docstrings."""
+    if functions is None:
+        return {}
+    if isinstance(functions, str):
+        return {functions: functions}
+    if isinstance(functions, list | tuple):
+        return {function: function for function in functions}
+    if isinstance(functions, dict):
+        return functions
+    raise ValueError(f"Expected 'functions' to be a list or dict, but was {type(functions)}")
+
+
+def _words(flags: Sequence[str] | None) -> list[str]:
+    """Flags as a shell would take them apart: one text may hold several."""
+    return [word for flag in flags or () for word in shlex.split(flag)]
+
+
+def _folders(paths: Sequence[str] | None) -> list[str]:
+    return [os.path.abspath(path.strip()) for path in paths or ()]
 
 
 def _quoted(text: str) -> str:

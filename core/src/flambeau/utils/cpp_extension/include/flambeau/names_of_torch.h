@@ -9,7 +9,22 @@
 #include <flambeau/library.h>
 #include <flambeau/parallel.h>
 
+// Those of PyTorch bring these with them, and sources rely on it.
+#include <bitset>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+#include <deque>
 #include <functional>
+#include <iomanip>
+#include <iostream>
+#include <list>
+#include <map>
+#include <numeric>
+#include <queue>
+#include <set>
+#include <thread>
+#include <unordered_set>
 
 namespace c10 {
 
