@@ -200,6 +200,16 @@ def test_doctor_is_content_with_a_complete_installation(capsys):
 
 
 @pytest.mark.usefixtures("nn_installed")
+def test_doctor_says_what_makes_numpy_faster_where_it_is_not_installed(capsys):
+    text = run(capsys, host_of(cpu("add", "erf")), "doctor")[1]
+    assert "note     cpu: flambeau-native is not installed: NumPy alone takes about twice" in text
+    assert "remedy: pip install " in text and "cpu_native" in text
+    native = entry("cpu", Plugin(provider="flambeau-native 0.1"), "flambeau-native")
+    for host in (host_of(cpu("add", "erf"), native), host_of(toy("add", "erf"))):
+        assert "NumPy alone" not in run(capsys, host, "doctor")[1]
+
+
+@pytest.mark.usefixtures("nn_installed")
 def test_doctor_notes_gaps_and_absent_hardware_without_failing(capsys):
     absent = entry("cuda", Plugin("add", "erf", backend=Runtime("cuda", 0)), "flambeau-cupy")
     status, text, _ = run(capsys, host_of(cpu("add"), absent), "doctor")
