@@ -6,6 +6,7 @@ of PyTorch and NumPy choose alike; all else is compared in what does not depend 
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -418,3 +419,28 @@ def test_errors_are_of_the_same_class(call: Any, operands: Any, text: str) -> No
         call(fb, *[ours_of(x) for x in theirs])
     assert found.type is wanted
     assert text in str(found.value)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[math.nan]],
+        [[1.0, math.nan], [math.nan, 1.0]],
+        [[1.0, 0.0], [0.0, math.nan]],
+        [[[1.0, 0.0], [0.0, 1.0]], [[math.nan, 0.0], [0.0, 1.0]]],
+        [[[1.0, 2.0], [2.0, 1.0]], [[math.nan, 0.0], [0.0, -1.0]]],
+    ],
+    ids=str,
+)
+def test_cholesky_says_which_minor_is_no_number(matrix: Any, dtype: str) -> None:
+    places, refused = [], []
+    for lib in (fb, torch):
+        a = lib.tensor(matrix, dtype=getattr(lib, dtype))
+        places.append(lib.linalg.cholesky_ex(a)[1].tolist())
+        try:
+            refused.append(str(lib.linalg.cholesky(a).tolist()))
+        except RuntimeError as error:
+            refused.append(str(error))
+    assert places[0] == places[1]
+    assert refused[0] == refused[1]

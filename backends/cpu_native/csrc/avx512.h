@@ -24,15 +24,10 @@
 /* Both return their second operand if one is a NaN. */
 #define BETWEEN(x, low, high) _mm512_max_ps(low, _mm512_min_ps(high, x))
 
-/* a / b for normal b, and 1 / sqrt(x) for any x: one step of Newton's method from 14 bits on. */
+/* a / b for normal b: one step of Newton's method from 14 bits on. */
 FORCED F quotient_v(F a, F b) {
     F inverse = _mm512_rcp14_ps(b), y = a * inverse;
     return MULTIPLY_ADD(_mm512_fnmadd_ps(y, b, a), inverse, y);
-}
-FORCED F rsqrt_v(F x) {
-    F y = _mm512_rsqrt14_ps(x), step = _mm512_fnmadd_ps(x * y, y, C(1.0f));
-    /* At 0 and infinity, y is right and the step is none. */
-    return _mm512_mask_blend_ps(_mm512_fpclass_ps_mask(y, 0x1E), MULTIPLY_ADD(C(0.5f) * y, step, y), y);
 }
 
 FORCED F scaled_normal_v(F p, F k) { return _mm512_scalef_ps(p, k); }

@@ -280,7 +280,7 @@ UNARY_ALL(sign, x > 0 ? 1 : (x < 0 ? -1 : 0),
           IF(IS(x, GT, ZERO), IF(IS(x, LT, ZERO), ZERO, -ONE), ONE))
 UNARY_ALL(reciprocal, 1 / x, ONE / x)
 UNARY_ALL(clamp, x < u ? u : (x > v ? v : x), IF(IS(x, LT, u), IF(IS(x, GT, v), x, v), u))
-UNARY_ALL(rsqrt, 1 / SQRT(x), rsqrt_v(x))
+UNARY_ALL(rsqrt, 1 / SQRT(x), ONE / _mm512_sqrt_ps(x))
 UNARY_BOTH(neg, -x, -x)
 UNARY_BOTH(square, x *x, x *x)
 UNARY_BOTH(cube, x *x *x, x *x *x)

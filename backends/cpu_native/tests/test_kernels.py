@@ -124,7 +124,7 @@ def test_other_layouts_are_left_to_numpy(name):
 
 LARGE = 40_003  # elements, from which on arithmetic is compiled
 FRESH = 1_000_003  # elements of a result that is written past the caches
-ROUNDED = ("neg", "abs", "square", "sqrt", "floor", "ceil", "trunc", "round")
+ROUNDED = ("neg", "abs", "square", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round")
 ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 
 

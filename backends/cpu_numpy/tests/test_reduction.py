@@ -155,3 +155,12 @@ def test_variance_survives_a_large_mean() -> None:
 def test_logsumexp_of_infinities() -> None:
     a = np.array([[-np.inf, -np.inf], [np.inf, 1], [np.nan, 1], [1000, 1000], [-np.inf, 2]])
     agree(KERNELS["logsumexp"](a, (1,), False), torch.logsumexp(tensor(a), 1))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dims", DIMS)
+def test_logsumexp_of_halves_is_rounded_at_each_step(dtype: str, dims: tuple[int, ...]) -> None:
+    a = draw((6, 5, 7), dtype)
+    found = KERNELS["logsumexp"](a, dims, False)
+    assert found.dtype == a.dtype
+    assert found.tolist() == torch.logsumexp(tensor(a), dims).tolist()

@@ -25,7 +25,7 @@ def tail_steps(
     Steps of Newton's method over log x, whose slopes are quotients of differences over `width`.
     """
     at = x
-    for _ in range(2):
+    for _ in range(4):
         high, here, low = (log_tail(at * (1 + width * sign)) for sign in (1, 0, -1))
         step = (level - here) * (fb.log1p(width) - fb.log1p(-width)) / (high - low)
         at = at * fb.where(step.abs() < 0.1, step, 0.0).exp()

@@ -79,9 +79,16 @@ class GeneralizedPareto(Distribution):
         """log P(X > value)."""
         if self._validate_args:
             self._validate_sample(value)
-        z = (value - self.loc) / self.scale
+        above = value - self.loc
+        z = above / self.scale
         is_zero, concentration = self._parts()
-        return fb.where(is_zero, -z, -fb.log1p(concentration * z) / concentration)
+        growth = fb.log1p(concentration * z)
+        far = growth.isinf() & above.isfinite() & (above > 0) & (concentration > 0)
+        if far.any():  # the quotient overflows, its logarithm does not
+            shown, part = fb.where(far, above, 1.0), fb.where(far, concentration, 1.0)
+            distant = part.log() + shown.log() - self.scale.log()
+            growth = fb.where(far, distant, growth)
+        return fb.where(is_zero, -z, -growth / concentration)
 
     def log_cdf(self, value: Tensor) -> Tensor:
         """log P(X ≤ value)."""

@@ -38,13 +38,17 @@ def cholesky_ex(a: Array) -> tuple[Array, Array]:
     """The lower factor, and the order of the first minor that is not positive, or 0."""
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        return columns_first(np.linalg.cholesky(a)), info
+        factor = np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
         factor = np.empty_like(a, order="C")
         potrf = lapack("potrf", a.dtype)
         for i in each(a):
             factor[i], info[i] = potrf(a[i], lower=True, clean=True)
-        return columns_first(factor), info
+    none = np.isnan(factor.diagonal(0, -2, -1))  # LAPACK of BLAS libraries goes on with NaN
+    if none.any():
+        first = np.where(none.any(-1), none.argmax(-1) + 1, 0)
+        info = np.where(info == 0, first, info).astype(np.int32)
+    return columns_first(factor), info
 
 
 @quiet

@@ -230,7 +230,9 @@ def _squares_about_mean(x: Array) -> Array:
 
 @quiet
 def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
-    """log Σ exp(a), shifted by the maximum."""
+    """log Σ exp(a), shifted by the maximum; in half precision each step is rounded."""
+    if is_half(a.dtype) and a.size:
+        return _logsumexp_of_halves(a, dims, keepdim)
     x = wide(a)
     if not a.size:
         total = sum_along(x, dims, x.dtype, None, bool(keepdim))
@@ -243,7 +245,21 @@ def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     result = row_major(np.log(sum_over(e, dims, True)) + shift)
     if not keepdim:
         result = result.reshape([n for d, n in enumerate(a.shape) if d not in dims])
-    return result.astype(a.dtype) if result.dtype != a.dtype else result
+    return result
+
+
+def _logsumexp_of_halves(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
+    def rounded(x: Any) -> Any:
+        return np.asarray(x).astype(a.dtype).astype(FLOAT32)
+
+    x = wide(a)
+    top = maximum_over(x, dims, None, None, True)
+    shift = np.where(np.isinf(top), FLOAT32.type(0), top)
+    e = rounded(np.exp(rounded(x - shift)))
+    result = rounded(np.log(rounded(sum_over(e, dims, True)))) + shift
+    if not keepdim:
+        result = result.reshape([n for d, n in enumerate(a.shape) if d not in dims])
+    return row_major(result).astype(a.dtype)
 
 
 KERNELS = {
