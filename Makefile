@@ -6,6 +6,7 @@ ARGS   ?=
 KIT    ?= -q
 CUDA   ?= cuda12
 WHOLE  ?= 0
+NARROW ?=
 SECONDS ?= 60
 
 VENV     := .venv
@@ -28,7 +29,7 @@ OLDEST_PART := type_info printing limited_dtypes complex storage plugin_host plu
 SOURCES  := $(shell find $(PACKAGES:%=%/src) -name '*.py')
 MERGED   := build/merged
 SITE     := build/docs
-SANITIZED := $(CURDIR)/build/sanitized
+SANITIZED := $(CURDIR)/build/sanitized$(if $(NARROW),-narrow)
 SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(SITE)/doctrees
 
 # Test workers share the cores already; a thread pool in each of them would fight over the same ones.
@@ -108,9 +109,9 @@ foreign-kit:
 # gcc's libraries have to be there before Python is.
 SANITIZING = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-  PYTHONPATH=$(SANITIZED)/site FLAMBEAU_TEST_WHOLE=$(WHOLE)
+  PYTHONPATH=$(SANITIZED)/site FLAMBEAU_TEST_WHOLE=$(WHOLE) FLAMBEAU_NATIVE_NARROW=$(NARROW)
 
-sanitize: $(SANITIZED)/.stamp ## flambeau-native under gcc's ASan and UBSan (WHOLE=1: misfits in all dtypes)
+sanitize: $(SANITIZED)/.stamp ## flambeau-native under gcc's ASan and UBSan (WHOLE=1: misfits in all dtypes; NARROW=1: no AVX)
 	$(SANITIZING) $(PYTEST) backends/cpu_native/tests tests/test_races.py $(ARGS)
 	$(SANITIZING) $(PYTEST) --pyargs flambeau.testing.backend.test_misfits --device cpu $(KIT)
 
@@ -194,7 +195,7 @@ $(SANITIZED)/.stamp: $(VENV)/with-test $(wildcard backends/cpu_native/csrc/*) $(
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	printf '[build]\nbuild_base=$(SANITIZED)/objects\n' > $(SANITIZED)/setup.cfg
-	FLAMBEAU_NATIVE_SANITIZE=1 DIST_EXTRA_CONFIG=$(SANITIZED)/setup.cfg \
+	FLAMBEAU_NATIVE_SANITIZE=1 FLAMBEAU_NATIVE_NARROW=$(NARROW) DIST_EXTRA_CONFIG=$(SANITIZED)/setup.cfg \
 	$(RUN) -m pip install --quiet --no-deps --target $(SANITIZED)/site ./backends/cpu_native
 	@touch $@
 

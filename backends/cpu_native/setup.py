@@ -27,6 +27,12 @@ class Build(build_ext):
         else:
             ext.extra_compile_args = list(UNIX)
             ext.extra_link_args = ["-pthread"]
+            if os.environ.get("FLAMBEAU_NATIVE_NARROW"):
+                # One copy of each loop, and none chosen by what the processor says of itself.
+                ext.extra_compile_args += [
+                    "-Dtarget_clones(...)=unused",
+                    "-D__builtin_cpu_supports(name)=0",
+                ]
             if os.environ.get("FLAMBEAU_NATIVE_SANITIZE"):
                 flags = [
                     "-fsanitize=address,undefined",

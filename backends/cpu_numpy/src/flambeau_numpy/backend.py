@@ -53,7 +53,8 @@ class NumpyBackend(plugin.Backend):
         """An array with a copy of `data`: C-contiguous, little-endian elements."""
         kind = TO_NUMPY[dtype]
         if (small := prod(shape)) and small * kind.itemsize < allocator.THRESHOLD and not _SWAPPED:
-            return np.frombuffer(data, kind, small).reshape(shape).copy()
+            flat = np.frombuffer(data, kind, small)
+            return (flat if len(shape) == 1 else flat.reshape(shape)).copy()
         made = allocator.empty(shape, kind)
         made.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, made.nbytes)
         return made.byteswap() if _SWAPPED else made

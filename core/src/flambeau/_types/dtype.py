@@ -287,7 +287,10 @@ def _packed(values: list, d: dtype) -> bytes:
     if d in FLOAT8:
         singles = unpack(_pack_floats([float(v) for v in values], "f"), float32)
         return eighths.encoded(singles, d.name)
-    return _pack_floats([float(v) for v in values], d.code)
+    try:
+        return struct.pack(f"<{len(values)}{d.code}", *values)
+    except (OverflowError, struct.error):  # infinite as `d`, or numbers that only `float` reads
+        return _pack_floats([float(v) for v in values], d.code)
 
 
 def _pack_floats(values: list[float], code: str) -> bytes:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, made, otherwise
+from flambeau_numpy.extending import THRESHOLD, empty
 from flambeau_numpy.extending.parts import out_size
 
 Pair = tuple[int, int]
@@ -23,16 +25,19 @@ Numbers = tuple[int, ...]
 @lru_cache(maxsize=256)  # a network pools the same few shapes over and over
 def _planes(
     shape: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
-) -> tuple[Sizes, Numbers]:
-    """The shape of the result; how many planes there are, their sizes, and the windows of one.
+) -> tuple[Sizes, Numbers, bool]:
+    """The shape of the result; how many planes there are, their sizes, and the windows of one; and
+    whether elements are so few that NumPy makes the array.
 
     Empty where windows reach far beyond a plane: the compiled loops look at every tap.
     """
     if any(k > _FAR * n for k, n in zip(kernel, shape[-2:], strict=True)):
-        return (), ()
+        return (), (), True
     how = zip(shape[-2:], kernel, stride, padding, dilation, strict=True)
     counts = [out_size(*one, ceil_mode) for one in how]
-    return (*shape[:-2], *counts), (prod(shape[:-2]), *shape[-2:], *counts)
+    result = (*shape[:-2], *counts)
+    few = prod(result) * INT64.itemsize < THRESHOLD
+    return result, (prod(shape[:-2]), *shape[-2:], *counts), few
 
 
 @lru_cache(maxsize=256)
@@ -44,31 +49,41 @@ def _means(
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
-) -> tuple[Sizes, Numbers]:
-    """The shape of the result and the numbers of the compiled kernel; empty if it takes no such."""
+) -> tuple[Sizes, Numbers, bool]:
+    """The shape of the result, the numbers of the compiled kernel and whether elements are few.
+
+    Empty if it takes no such.
+    """
     if 0 in shape[-2:] or len(kernel) != 2:
-        return (), ()
-    result, numbers = _planes(shape, kernel, stride, padding, (1, 1), ceil_mode)
+        return (), (), True
+    result, numbers, few = _planes(shape, kernel, stride, padding, (1, 1), ceil_mode)
     if not numbers:
-        return (), ()
+        return (), (), True
     steps = (*kernel, *stride, *padding, count_include_pad, divisor_override or 0)
-    return result, (*numbers, *steps)
+    return result, (*numbers, *steps), few
 
 
 def _make_max_pool2d() -> Kernel:
     general, find = otherwise("max_pool2d"), compiled("max_pool2d").get
 
     def max_pool2d(
-        x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
+        x: Array,
+        kernel: Pair,
+        stride: Pair,
+        padding: Pair,
+        dilation: Pair,
+        ceil_mode: bool,
+        _empty: Any = np.empty,
     ) -> tuple[np.ndarray, ...]:
-        run = find(x.dtype)
-        shape = x.shape
+        dtype, shape = x.dtype, x.shape
+        run = find(dtype)
         if run is None or not x.flags.c_contiguous or not 0 < shape[-2] * shape[-1] < _LARGEST:
             return general(x, kernel, stride, padding, dilation, ceil_mode)
-        shape, numbers = _planes(shape, kernel, stride, padding, dilation, ceil_mode)
+        shape, numbers, few = _planes(shape, kernel, stride, padding, dilation, ceil_mode)
         if not numbers:
             return general(x, kernel, stride, padding, dilation, ceil_mode)
-        values, places = made(shape, x.dtype), made(shape, INT64)
+        make = _empty if few else empty
+        values, places = make(shape, dtype), make(shape, INT64)
         run(values, places, x, *numbers, *kernel, *stride, *padding, *dilation)
         return values, places
 
@@ -180,13 +195,17 @@ def _make_avg_pool2d() -> Kernel:
         ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: int | None,
+        _empty: Any = np.empty,
     ) -> np.ndarray:
-        run = find(x.dtype)
-        options = (ceil_mode, count_include_pad, divisor_override)
-        shape, numbers = _means(x.shape, kernel, stride, padding, *options)
+        dtype = x.dtype
+        run = find(dtype)
+        shape, numbers, few = _means(
+            x.shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
         if run is None or not numbers or not x.flags.c_contiguous:
+            options = (ceil_mode, count_include_pad, divisor_override)
             return general(x, kernel, stride, padding, *options)
-        out = made(shape, x.dtype)
+        out = _empty(shape, dtype) if few else empty(shape, dtype)
         run(out, x, *numbers)
         return out
 

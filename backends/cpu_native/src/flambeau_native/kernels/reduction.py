@@ -5,6 +5,7 @@ Sums of short runs are taken in the dtype and added up in float64.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -16,12 +17,23 @@ from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, othe
 Dims = tuple[int, ...]
 
 
-def _folded(shape: Dims, dims: Dims) -> tuple[int, int, int] | None:
-    """Sizes before, of and after neighbouring `dims`; None where they are no neighbours."""
-    first, last = min(dims), max(dims)
-    if last - first + 1 != len(dims):
+@lru_cache(maxsize=1024)  # the gradients of a network are summed over the same few
+def _folded(shape: Dims, dims: Dims, keepdim: bool) -> tuple[Dims, int, int, int] | None:
+    """The shape of a result, and the sizes before, of and after `dims`.
+
+    None where they are no neighbours, where there are none, and where one is too many.
+    """
+    rank = len(shape)
+    if rank and (not dims or max(dims) >= rank):
         return None
-    return prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
+    if len(dims) >= rank:
+        return (1,) * rank if keepdim else (), 1, prod(shape), 1
+    first, end = min(dims), max(dims) + 1
+    if end - first != len(dims):
+        return None
+    kept = (1,) * len(dims) if keepdim else ()
+    left = (*shape[:first], *kept, *shape[end:])
+    return left, prod(shape[:first]), prod(shape[first:end]), prod(shape[end:])
 
 
 def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
@@ -35,28 +47,19 @@ def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
         size, shape = a.size, a.shape
         if size < smallest and len(dims) < len(shape):
             return general(a, dims, keepdim)
-        run = find(a.dtype)
+        dtype = a.dtype
+        run = find(dtype)
         if run is None or not size or not a.flags.c_contiguous:
             return general(a, dims, keepdim)
-        rank = len(shape)
-        if rank and (not dims or max(dims) >= rank):
-            return general(a, dims, keepdim)  # no dimension at all; or one too many: it words that
-        if len(dims) >= rank:
-            sizes: tuple[int, int, int] | None = (1, size, 1)
-            left: Dims = (1,) * rank if keepdim else ()
-        else:
-            sizes = _folded(shape, dims)
-            if sizes is None:
-                return general(a, dims, keepdim)
-            if keepdim:
-                left = tuple([1 if d in dims else n for d, n in enumerate(shape)])
-            else:
-                left = tuple([n for d, n in enumerate(shape) if d not in dims])
-        out = made(left, a.dtype)
+        folded = _folded(shape, dims, keepdim)
+        if folded is None:
+            return general(a, dims, keepdim)
+        left, before, count, after = folded
+        out = made(left, dtype)
         if divides:
-            run(out, a, *sizes, sizes[1] if mean else 1.0)
+            run(out, a, before, count, after, count if mean else 1.0)
         else:
-            run(out, a, *sizes)
+            run(out, a, before, count, after)
         return out
 
     divides = (function or name) == "sum"

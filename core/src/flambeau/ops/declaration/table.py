@@ -40,8 +40,17 @@ if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
 
 
+def _called_by_slot(cls: type[Op]) -> type[Op]:
+    """`cls`, whose instances, called, run what their slot `run` holds, without a frame between."""
+    cls.__call__ = cls.__dict__["run"]
+    return cls
+
+
+@_called_by_slot
 class Op:
     """One canonical op: its schema, its meaning and its gradient.
+
+    Calling it runs on tensors and canonical arguments, and records if an input requires a gradient.
 
     Attributes:
         name: the name under which backends offer kernels.
@@ -49,7 +58,11 @@ class Op:
         body: the shape rule on `Spec`s of a primitive, the decomposition on tensors of a composite.
         out: dtype of the result: ``"same"`` as the first tensor, a dtype, None to ask the backend.
         promotes: ``"float"`` if integers become the default float first, ``"any"``, or None.
+        run: what a call does.
     """
+
+    __slots__ = ("__dict__", "__weakref__", "run")
+    __call__: Callable[..., Any]
 
     def __init__(
         self,
@@ -277,10 +290,6 @@ class Op:
         See `taken`; this is for callers who would have to look for the arguments first.
         """
         return getattr(getattr(x._be, self.name), "takes", None)
-
-    def __call__(self, *args: Any) -> Any:
-        """Run on tensors and canonical arguments, and record if an input requires a gradient."""
-        return self.run(*args)
 
     def _first(self, *args: object) -> Any:
         """The first call, which writes `_run` out for the op's inputs."""

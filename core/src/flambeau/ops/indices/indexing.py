@@ -211,9 +211,11 @@ def checked_index(
         RuntimeError: wrong dtype.
         error: an entry is out of range.
     """
-    if index.dtype not in (D.int64, D.int32):
-        raise RuntimeError(f"{name}(): Expected dtype int64 for index, got {index.dtype}")
-    return checked(cast(index, D.int64), size, error, text, (name, size))
+    if index.dtype is not D.int64:
+        if index.dtype is not D.int32:
+            raise RuntimeError(f"{name}(): Expected dtype int64 for index, got {index.dtype}")
+        index = cast(index, D.int64)
+    return checked(index, size, error, text, (name, size))
 
 
 def _places(name: str, x: Tensor, dim: int, index: Tensor) -> Tensor:

@@ -907,7 +907,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     """
     if _alike(tensors) and (rank := len(tensors[0]._a.shape)):
         if rank > 1 or (0,) not in [t._a.shape for t in tensors]:
-            return _joined(_cat(tensors, dim_of(dim, rank)), out, tensors)
+            result = _cat(tensors, dim_of(dim, rank))
+            return result if out is None else _joined(result, out, tensors)
     parts = _parts("cat", tensors)
     if not parts:
         raise ValueError("expected a non-empty list of Tensors")
@@ -941,9 +942,12 @@ def _alike(tensors: Sequence[Tensor]) -> bool:
     first = tensors[0]
     dtype, rank = first.dtype, len(first._a.shape)
     for t in tensors:
-        if type(t) is not Tensor or t.dtype is not dtype or t._made is not None:
-            return False
-        if len(t._a.shape) != rank:
+        if (
+            type(t) is not Tensor
+            or t.dtype is not dtype
+            or t._made is not None
+            or len(t._a.shape) != rank
+        ):
             return False
     return True
 

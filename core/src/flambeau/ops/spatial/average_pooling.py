@@ -336,10 +336,12 @@ def _means(
     batch, (kernel, step, edge, _) = window(
         where, rank, x, kernel_size, stride, padding, 1, ceil_mode
     )
-    rest = bool(ceil_mode), bool(count_include_pad), divisor_override
+    ceil, padded, divisor = bool(ceil_mode), bool(count_include_pad), divisor_override
     if rank == 1:  # a signal is an image of height 1
         kernel, step, edge = (1, *kernel), (1, *step), (0, *edge)
-        result = _avg_pool2d(batch.unsqueeze(2), kernel, step, edge, *rest).squeeze(2)
+        signal = batch.unsqueeze(2)
+        result = _avg_pool2d(signal, kernel, step, edge, ceil, padded, divisor).squeeze(2)
     else:
-        result = (_avg_pool2d, _avg_pool3d)[rank - 2](batch, kernel, step, edge, *rest)
+        means = _avg_pool2d if rank == 2 else _avg_pool3d
+        result = means(batch, kernel, step, edge, ceil, padded, divisor)
     return result if batch is x else result.squeeze(0)
