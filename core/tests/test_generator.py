@@ -218,6 +218,23 @@ def test_the_cpu_generator_has_no_offset(call):
         call(Generator())
 
 
+_WORDS = [1] * 624
+_NO_PLACES = [-1, None, "ab", (), ([1], 0), ([-1] * 624, 0), ([2**32] * 624, 0)]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [*_NO_PLACES, *[(_WORDS, position) for position in (625, -1, 2**31 - 1, 2**70, 1.5)]],
+    ids=lambda place: f"{str(place)[:4]} {str(place)[-6:]}",
+)
+def test_a_generator_returns_only_to_places_of_its_stream(place):
+    generator = Generator().manual_seed(5)
+    state = generator.state_bytes()
+    with pytest.raises(RuntimeError, match="no place in the stream of a generator on cpu"):
+        generator.return_to(place)
+    assert generator.state_bytes() == state
+
+
 def test_manual_seed_seeds_the_default_generator_and_returns_it():
     assert random.manual_seed(42) is default_generator
     assert random.initial_seed() == 42

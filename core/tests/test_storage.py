@@ -368,6 +368,21 @@ def test_sharing_moves_every_alias_and_keeps_the_values():
     assert x.untyped_storage().share_memory_() == x.untyped_storage()
 
 
+@pytest.mark.parametrize("other", ["view", "alias", "other dtype", "part"])
+def test_whoever_sees_the_memory_of_a_tensor_follows_it(other):
+    x = fb.zeros(4)
+    seen = {
+        "view": lambda: x.view(2, 2),
+        "alias": lambda: x.detach(),
+        "other dtype": lambda: x.view(fb.int32),
+        "part": lambda: x[1:],
+    }[other]()
+    x.share_memory_()
+    x.fill_(1.0)
+    assert seen.is_shared()
+    assert seen.view(fb.float32).unique().tolist() == [1.0]
+
+
 @pytest.mark.parametrize("kept", ["a view", "data", "with attributes"])
 def test_whoever_sees_memory_follows_it_when_it_is_shared(kept):
     made = fb.UntypedStorage(8)
@@ -389,6 +404,15 @@ def test_nobody_is_looked_for_when_memory_is_shared_that_no_tensor_sees(cls, mon
     kept = cls(4)
     kept.resize_(6)
     assert len(kept) == 6
+
+
+def test_nobody_is_looked_for_when_only_one_tensor_sees_the_memory(monkeypatch):
+    monkeypatch.setattr("gc.get_referrers", None)
+    made = fb.ones(3)
+    alone = made.detach()  # as parameters are of what they were made of
+    del made
+    assert alone.share_memory_().is_shared()
+    assert alone.tolist() == [1, 1, 1]
 
 
 def test_shared_memory_has_no_name_that_could_stay_behind():

@@ -39,15 +39,18 @@ class Report:
     places: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     faults: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)
 
-    def add(self, program: str, found: dict[str, str]) -> None:
-        """Count one program."""
+    def add(self, program: str, found: dict[str, str]) -> bool:
+        """Count one program, and whether it shows a fault that none before it did."""
         kind = found["kind"]
         self.kinds[kind] += 1
-        if kind not in (OK, USER):
-            key = kind, found["class"], found["where"]
-            self.places[key] += 1
-            if key not in self.faults or len(program) < len(self.faults[key][0]):
-                self.faults[key] = program, found["message"]
+        if kind in (OK, USER):
+            return False
+        key = kind, found["class"], found["where"]
+        self.places[key] += 1
+        new = key not in self.faults
+        if new or len(program) < len(self.faults[key][0]):
+            self.faults[key] = program, found["message"]
+        return new and kind in FAULTS
 
     def text(self, kinds: Iterable[str] = FAULTS) -> str:
         """The faults of some kinds, each with its shortest program."""
@@ -99,14 +102,18 @@ def main() -> int:
         if options.each is not None:
             made = programs.each(options.each.split(";"))
             chosen = islice(made, options.first, options.first + options.count)
-        for program in chosen:
-            found = ask(ours, program)
-            report.add(program, found)
-            done += 1
-            if options.beside_torch:
-                agreed[_agreement(found, ask(theirs, program))] += 1
-            if time.monotonic() > end:
-                break
+        try:
+            for program in chosen:
+                found = ask(ours, program)
+                if report.add(program, found):
+                    print(f"# call {done}, {found}\n{program}", file=sys.stderr, flush=True)
+                done += 1
+                if options.beside_torch:
+                    agreed[_agreement(found, ask(theirs, program))] += 1
+                if time.monotonic() > end:
+                    break
+        except KeyboardInterrupt:
+            pass  # what was found until then is told
     kinds = (*FAULTS, PYTHON) if options.python_text else FAULTS
     print(report.text(kinds))
     print(f"{done} calls:", ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common()))

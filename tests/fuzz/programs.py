@@ -246,17 +246,69 @@ def _text(tree: ast.Module) -> str:
 
 
 def each(expressions: Sequence[str]) -> Iterator[str]:
-    """Every example once for each of its places and each of some expressions."""
-    for name in targets():
-        tree = _finished_example(name)
+    """Every example once for each of its places and each of some expressions.
+
+    Places are those of the last statement, and the parameters that it leaves to their defaults.
+    What has no example is called with what it needs.
+    """
+    for name, value in targets().items():
+        tree = _finished_example(name) or _plain_call(name, value)
         if tree is None:
             continue
         text = ast.unparse(tree)
-        for at in range(len(_places(tree.body[-1]))):
-            for expression in expressions:
+        for expression in expressions:
+            for at in range(len(_places(tree.body[-1]))):
                 fresh = ast.parse(text)
                 _places(fresh.body[-1])[at][0](_expression(expression))
                 yield HEAD + _text(fresh)
+            for parameter in _left_to_defaults(name, value, tree):
+                fresh = ast.parse(text)
+                call = _call_of(name, fresh)
+                assert call is not None
+                call.keywords.append(ast.keyword(parameter, _expression(expression)))
+                yield HEAD + _text(fresh)
+
+
+def _plain_call(name: str, value: Any) -> ast.Module | None:
+    """A call with plausible arguments for what must be given."""
+    try:
+        parameters = list(inspect.signature(value).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    chance, (owner, _, short) = random.Random(name), name.rpartition(".")
+    owner = "fb.ones(2, 3)" if owner == "fb.Tensor" else INSTANCES.get(owner, owner)
+    method = owner != name.rpartition(".")[0]
+    needed = [p for p in parameters[method:] if p.default is p.empty]
+    given = [
+        f"{p.name}=" * (p.kind is p.KEYWORD_ONLY) + plausible(chance, p.name, str(p.annotation))
+        for p in needed
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    return ast.parse(f"r = {owner}.{short}({', '.join(given)})")
+
+
+def _call_of(name: str, tree: ast.Module) -> ast.Call | None:
+    """The call of a function in the last statement of its example."""
+    short = name.rpartition(".")[2]
+    calls = [n for n in ast.walk(tree.body[-1]) if isinstance(n, ast.Call)]
+    return next((n for n in calls if ast.unparse(n.func).rpartition(".")[2] == short), None)
+
+
+def _left_to_defaults(name: str, value: Any, tree: ast.Module) -> list[str]:
+    """The parameters that the call in an example does not give."""
+    call = _call_of(name, tree)
+    try:
+        parameters = inspect.signature(value).parameters
+    except (TypeError, ValueError):
+        return []
+    if call is None or any(isinstance(a, ast.Starred) for a in call.args):
+        return []
+    positional = [p for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    method = bool(positional) and positional[0].name == "self"
+    given = {p.name for p in positional[: len(call.args) + method]}
+    given |= {k.arg for k in call.keywords if k.arg is not None}
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [p.name for p in parameters.values() if p.kind in named and p.name not in given]
 
 
 def _change(chance: random.Random, tree: ast.Module) -> None:

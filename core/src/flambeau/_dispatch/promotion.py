@@ -28,6 +28,8 @@ def scalar_dtype(value: object) -> DType:
         return D.get_default_dtype()
     if isinstance(value, complex):
         return D.get_default_dtype().to_complex()
+    if (number := python_number(value)) is not value:
+        return scalar_dtype(number)
     raise TypeError(f"expected a number or a Tensor, got {type(value).__name__}")
 
 

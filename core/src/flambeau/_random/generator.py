@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import struct
+from array import array
 from numbers import Integral
+from operator import index
 from typing import TYPE_CHECKING, NamedTuple
 
 from flambeau._dispatch.bound import bind
@@ -249,11 +251,12 @@ class Generator:
         """Let a counter-based generator continue from an offset; returns itself.
 
         Raises:
-            RuntimeError: the generator is not counter-based, or `offset` is no multiple of 4.
+            RuntimeError: the generator is not counter-based, or `offset` is no multiple of 4 below
+            2**64.
         """
         if self._offset() is None:
             raise self._no_offset()
-        if offset < 0 or offset % 4:
+        if not 0 <= offset < 1 << 64 or offset % 4:
             raise RuntimeError(f"offset must be a multiple of 4 and not negative, got {offset}")
         self.engine.offset = offset  # type: ignore[attr-defined]
         return self
@@ -268,11 +271,27 @@ class Generator:
         return self.engine.get_words() if offset is None else offset
 
     def return_to(self, place: tuple[list[int], int] | int) -> None:
-        """Let the engine go on from a place that `place` returned."""
+        """Let the engine go on from a place that `place` returned.
+
+        Raises:
+            RuntimeError: it returned no such place.
+        """
+        if (self._offset() is None) == isinstance(place, int):
+            raise self._no_place(place)
         if isinstance(place, int):
+            if not 0 <= place < 1 << 64:
+                raise self._no_place(place)
             self.engine.offset = place  # type: ignore[attr-defined]
-        else:
-            self.engine.set_words(*place)
+            return
+        try:
+            words, position = place
+            words, position = list(array("I", words)), index(position)
+        except (TypeError, ValueError, OverflowError):
+            raise self._no_place(place) from None
+        # Engines read words by the position: beyond them is memory of others.
+        if len(words) != WORDS or not 0 <= position <= WORDS:
+            raise self._no_place(place)
+        self.engine.set_words(words, position)
 
     def keep(self, normal: float | None) -> None:
         """Let the second number of a pair of normals wait for the next draw.
@@ -280,6 +299,12 @@ class Generator:
         Not so of a counter-based engine: seed and offset are the whole state of its generator.
         """
         self.next_normal = None if self._offset() is not None else normal
+
+    def _no_place(self, place: object) -> RuntimeError:
+        return RuntimeError(
+            f"return_to(): a {type(place).__name__} is no place in the stream of a generator on "
+            f"{self._device}, as place() returns them"
+        )
 
     def _no_offset(self) -> RuntimeError:
         return RuntimeError(f"{self._device.type.upper()} Generator does not use offset")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import wrap
 from flambeau._dispatch.keywords import documented
@@ -99,6 +101,7 @@ def tensor_over(memory: Memory, dtype: DType) -> Tensor:
     return t
 
 
+@takes_as_annotated
 def frombuffer(
     buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
@@ -126,6 +129,8 @@ def frombuffer(
     if not view.c_contiguous:
         raise RuntimeError("could not retrieve buffer from object: it is not contiguous")
     dtype = D.as_dtype(dtype)
+    # As Python's own numbers: those of NumPy wrap around, and the sum below would lie.
+    count, offset = operator.index(count), operator.index(offset)
     size, length = dtype.itemsize, view.nbytes
     if not length or not count:
         raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")

@@ -12,6 +12,7 @@ import ctypes
 import functools
 import mmap
 import os
+import sys
 import tempfile
 import uuid
 import weakref
@@ -251,7 +252,12 @@ def share(t: Tensor) -> None:
     """Move a tensor of the CPU, and all others over its memory, to shared memory."""
     if not t.is_sparse and t._be.strided and t.device.type == "cpu":
         st = storage_of(t)
-        if not st.shared and st.mapping is None:
+        # Parameters see memory that once was another's.  Three: the tensor, or the record, whose it
+        # is; the variable, or the tensor's array; and the argument of the call.
+        alone = not st.shared or (
+            sys.getrefcount(st) == 3 and sys.getrefcount(st.buffer) == 2 + (t._a is st.buffer)
+        )
+        if alone and st.mapping is None:
             if st.nbytes():
                 take_over(st, [t])
             return

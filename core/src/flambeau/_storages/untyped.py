@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -343,6 +344,7 @@ class UntypedStorage(Casts):
         return cls._of(map_file(filename, shared, size if nbytes is None else nbytes))
 
     @classmethod
+    @takes_as_annotated
     def from_buffer(
         cls,
         buffer: Any,
@@ -371,6 +373,7 @@ class UntypedStorage(Casts):
             raise TypeError(
                 f"from_buffer(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
             )
+        count, offset = operator.index(count), operator.index(offset)
         size = dtype.itemsize
         if byte_order is None and size > 1:
             raise RuntimeError("function missing required argument 'byte_order' (pos 2)")

@@ -11,6 +11,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import takes_as_annotated
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -68,6 +69,7 @@ class GradScaler:
     tensor([0.5000, 0.5000])
     """
 
+    @takes_as_annotated
     def __init__(
         self,
         device: str = "cuda",

@@ -98,9 +98,9 @@ def eye(
     device: DeviceLike | None = None,
 ) -> Tensor:
     """Ones on the k-th diagonal and zeros elsewhere."""
-    columns = n_rows if n_cols is None else n_cols
-    out = fb.zeros(n_rows, columns, dtype=dtype, device=device)
-    if -n_rows < k < columns:
+    out = fb.zeros(n_rows, n_rows if n_cols is None else n_cols, dtype=dtype, device=device)
+    rows, columns = out.shape
+    if -rows < k < columns:
         out.diagonal(k).fill_(1)
     return out
 

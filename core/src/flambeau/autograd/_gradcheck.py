@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.autograd._finite_differences import (
     Check,
     GradcheckError,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
+@takes_as_annotated
 def gradcheck(
     func: Callable[..., Tensor | Sequence[Tensor]],
     inputs: Tensor | Sequence[Tensor],
@@ -112,6 +114,7 @@ def gradcheck(
     return True
 
 
+@takes_as_annotated
 def gradgradcheck(
     func: Callable[..., Tensor | Sequence[Tensor]],
     inputs: Tensor | Sequence[Tensor],

@@ -136,6 +136,10 @@ def backward(
         wanted = _as_tuple(inputs)
         if not wanted:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        for t in wanted:
+            if not isinstance(t, Tensor):
+                kind = type(t).__name__
+                raise TypeError(f"backward(): argument 'inputs' must be Tensors, not {kind}")
     grads = _gradients(roots, _as_tuple(grad_tensors), create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     if not roots:

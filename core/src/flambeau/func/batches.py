@@ -7,6 +7,7 @@ from functools import partial, wraps
 from typing import Any
 
 import flambeau as fb
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._transforms import batching_rules
 from flambeau._transforms.batches import BatchLevel
 from flambeau._types.trees import SUPPORTED_NODES, TreeSpec, tree_flatten, tree_unflatten
@@ -19,6 +20,7 @@ __all__ = ["vmap"]
 batching_rules.register()
 
 
+@takes_as_annotated
 def vmap(
     func: Function,
     in_dims: object = 0,

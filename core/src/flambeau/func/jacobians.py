@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 import flambeau as fb
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._types.trees import tree_flatten, tree_unflatten
 from flambeau.func._arguments import Argnums, chosen, nonempty, outputs
 from flambeau.func.batches import vmap
@@ -17,6 +18,7 @@ Function = Callable[..., Any]
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
 
+@takes_as_annotated
 def jacrev(
     func: Function,
     argnums: Argnums = 0,

@@ -137,6 +137,7 @@ class CompilationUnit:
     tensor([3.])
     """
 
+    @takes_as_annotated
     def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
         self._functions: dict[str, ScriptFunction] = {}
         if lang is not None:

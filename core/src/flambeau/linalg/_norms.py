@@ -8,6 +8,7 @@ from typing import Any
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_input
 from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.promotion import python_number
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
@@ -57,6 +58,7 @@ def vector_norm(
     """
     name = "linalg.vector_norm"
     v = _floating(name, need_input(x, name, "x"), dtype)
+    ord = python_number(ord)
     if not isinstance(ord, (int, float)):
         raise TypeError(f"linalg_vector_norm(): argument 'ord' must be Number, not {ord!r}")
     return deliver(_norm(v, ord, _dims(dim), keepdim), out, x, exact=True, share="anything")
@@ -160,6 +162,7 @@ def norm(
     return vector_norm(x, ord, dims, keepdim, dtype=dtype, out=out)
 
 
+@takes_as_annotated
 def cond(A: Tensor, p: Order | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number: the norm of A times that of its inverse; inf for singular matrices.
 
@@ -195,6 +198,7 @@ def cond(A: Tensor, p: Order | None = None, *, out: Tensor | None = None) -> Ten
     )
 
 
+@takes_as_annotated
 def matrix_rank(
     A: Tensor,
     tol: object = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_input
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -290,6 +291,7 @@ def tolerances(
     return made(0.0 if atol is None else atol), made(rtol)
 
 
+@takes_as_annotated
 def pinv(
     A: Tensor,
     rcond: object = None,
@@ -335,6 +337,7 @@ def pseudo_inverse(A: object, atol: object, rtol: object, is_hermitian: bool) ->
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
+@takes_as_annotated
 def lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> R.linalg_lstsq:
@@ -388,6 +391,7 @@ def lstsq(
     )
 
 
+@takes_as_annotated
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse of the map that `tensordot` with A is over its last dimensions from `ind` on.
 

@@ -79,6 +79,7 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
     return _ops.mm(mat1, mat2)
 
 
+@takes_as_annotated
 def addmm(
     mat: Tensor, mat1: Tensor, mat2: Tensor, beta: object = 1.0, alpha: object = 1.0
 ) -> Tensor:

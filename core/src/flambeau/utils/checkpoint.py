@@ -119,6 +119,7 @@ def checkpoint(
     return _Reentrant.apply(function, preserve_rng_state, *args)
 
 
+@takes_as_annotated
 def checkpoint_sequential(
     functions: Any,
     segments: int,

@@ -145,6 +145,10 @@ class AveragedModel(Module):
         use_buffers: bool = False,
     ) -> None:
         super().__init__()
+        if not isinstance(model, Module):
+            raise TypeError(
+                f"AveragedModel(): argument 'model' must be Module, not {type(model).__name__}"
+            )
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
         self.module = copy.deepcopy(model)

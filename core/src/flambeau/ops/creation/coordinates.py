@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor, need_tensors
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
@@ -84,6 +85,7 @@ def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
 
 @public(method=False)
 @documented({"tensor": "input"})
+@takes_as_annotated
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of `r` elements of a vector, as rows in lexicographic order of their places.
 

@@ -11,7 +11,7 @@ from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, 
 from flambeau._dispatch.bound import bind, home
 from flambeau._dispatch.dispatch import out_of_memory, said_on_purpose, wrap
 from flambeau._dispatch.keywords import many
-from flambeau._dispatch.promotion import fitting, scalar_dtype
+from flambeau._dispatch.promotion import fitting, python_number, scalar_dtype
 from flambeau._dispatch.warning import warn
 from flambeau._memory.views import storage_of
 from flambeau._tensor.tensor import Tensor
@@ -205,6 +205,7 @@ def full(
         raise RuntimeError("full(...) is not implemented for sparse layout")
     if isinstance(fill_value, Tensor):
         dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
+    fill_value = python_number(fill_value)
     if dtype is None and not FULL_OF_DEFAULT_DTYPE:
         dtype = scalar_dtype(fill_value) if out is None else need_out(out).dtype
     shape, dtype = sizes((need_list(size, "full", "size"),)), dtype_or(dtype, out)

@@ -13,7 +13,7 @@ from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import checked_sizes
 from flambeau._dispatch.bound import home
 from flambeau._dispatch.dispatch import cast, wrap
-from flambeau._dispatch.promotion import fitting
+from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._dispatch.warning import warn
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -72,7 +72,9 @@ def arange(
         raise TypeError("arange() needs an end")
     whole = type(start) is type(end) is type(step) is int
     if not whole:
-        start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
+        start, end, step = (
+            x.item() if isinstance(x, Tensor) else python_number(x) for x in (start, end, step)
+        )
     if dtype is None:
         whole = whole or all(isinstance(x, int) for x in (start, end, step))
         dtype = D.int64 if whole else D.get_default_dtype()

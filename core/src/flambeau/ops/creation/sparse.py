@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import checked_sizes, need_tensor, sizes
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
@@ -105,6 +106,7 @@ def sparse_coo_tensor(
 
 
 @public(function=False, names={"sparseDims": "sparse_dim"})
+@takes_as_annotated
 def to_sparse(
     input: Tensor, sparse_dim: int | None = None, *, layout: Layout | None = None
 ) -> Tensor:

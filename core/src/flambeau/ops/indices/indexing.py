@@ -658,6 +658,7 @@ def _(F, g, diagonal):
 
 
 @public
+@takes_as_annotated
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """A vector as the diagonal of a square matrix, or the diagonal of a matrix as a vector.
 

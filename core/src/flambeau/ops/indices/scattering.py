@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -84,6 +85,7 @@ def _row_major(x: Tensor) -> Tensor:
 
 
 @public(inplace="method", names={"tensor": "source"})
+@takes_as_annotated
 def index_add(
     input: Tensor,
     dim: int,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flambeau._autograd.modes import is_grad_enabled, no_grad
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import checked, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -126,6 +127,7 @@ def embedding_renorm_(
 
 
 @public(method=False)
+@takes_as_annotated
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,

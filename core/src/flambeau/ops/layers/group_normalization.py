@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
     need_number,
     need_tensor,
@@ -134,6 +135,7 @@ def instance_norm(
 
 
 @public(method=False)
+@takes_as_annotated
 def rms_norm(
     input: Tensor,
     normalized_shape: Sequence[int],

@@ -377,6 +377,7 @@ def _follow(
     eps: float,
 ) -> None:
     """Move the running statistics towards those of `count` numbers for each channel."""
+    need_number(momentum, "batch_norm", "momentum")
     if running_mean is not None:
         running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
     if running_var is not None:

@@ -24,6 +24,9 @@ def _cell(
 ) -> States:
     for name, given in (("input", input), ("hx", states[0]), ("w_ih", params[0])):
         need_tensor(given, "recurrent cell", name)
+    for name, bias in zip(("b_ih", "b_hh"), params[2:], strict=True):
+        if bias is not None:
+            need_tensor(bias, "recurrent cell", name)
     x, h, w_hh = input, states[0], need_tensor(params[1], "recurrent cell", "w_hh")
     if x.shape[-1] != params[0].shape[1]:
         raise RuntimeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -10,6 +11,7 @@ from flambeau.ops.pointwise.elementwise import minimum
 
 
 @public(method=False)
+@takes_as_annotated
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

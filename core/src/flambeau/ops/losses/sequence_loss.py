@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import checked, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -178,6 +179,7 @@ class _CTCLossBackward(Function):
 
 
 @public(method=False)
+@takes_as_annotated
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

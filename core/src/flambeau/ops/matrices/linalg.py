@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.node import Binary
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
@@ -450,6 +451,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
+@takes_as_annotated
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y_k = x1ᵀ·W_k·x2 + b_k.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -11,6 +12,7 @@ from flambeau.ops.shapes.movement import stack
 
 
 @public(method=False)
+@takes_as_annotated
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The Vandermonde matrix: powers of the elements of a vector as columns, highest first.
 

@@ -29,7 +29,7 @@ from flambeau._dispatch.dispatch import (
     wrap,
 )
 from flambeau._dispatch.keywords import documented
-from flambeau._dispatch.promotion import fitting
+from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._dispatch.warning import warn
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -1603,6 +1603,7 @@ def clamp(
         # Neither nan, which takes the place of every element, nor integers, which promote.
         if x.dtype.is_floating_point and min == min and max == max:
             return deliver(_clamp(x, min, max), out, input, exact=True)
+    min, max = python_number(min), python_number(max)
     bounds = [b for b in (min, max) if b is not None]
     numbers = not all(isinstance(b, Tensor) for b in bounds)
     x = cast(x, result_type(x, *bounds))

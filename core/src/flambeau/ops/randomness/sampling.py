@@ -438,6 +438,7 @@ def randperm(
 
 
 @public
+@takes_as_annotated
 def bernoulli(
     input: Tensor,
     p: float | None = None,
@@ -657,6 +658,7 @@ def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
 
 
 @public(function=False)
+@takes_as_annotated
 def uniform_(
     input: Tensor,
     from_: float = 0.0,
@@ -683,6 +685,7 @@ def uniform_(
 
 
 @public(function=False)
+@takes_as_annotated
 def normal_(
     input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -759,6 +762,7 @@ def bernoulli_(
 
 
 @public(function=False)
+@takes_as_annotated
 def exponential_(
     input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -775,6 +779,7 @@ def exponential_(
 
 
 @public(function=False)
+@takes_as_annotated
 def cauchy_(
     input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:

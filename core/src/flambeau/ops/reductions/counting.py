@@ -71,6 +71,7 @@ def histc(
 
 
 @public
+@takes_as_annotated
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number 0, 1, ... occurs in a vector, or the sums of their weights.
 

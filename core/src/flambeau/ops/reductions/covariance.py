@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -10,6 +11,7 @@ from flambeau.ops.declaration.public import public
 
 
 @public
+@takes_as_annotated
 def cov(
     input: Tensor,
     *,

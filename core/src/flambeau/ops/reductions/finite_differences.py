@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -31,6 +33,7 @@ def gradient(
 
     Raises:
         RuntimeError: a dimension has too few samples, or `spacing` does not fit.
+        TypeError: `spacing` is of neither numbers nor tensors.
 
     >>> import flambeau as fb
     >>> fb.gradient(fb.tensor([1.0, 4.0, 9.0, 16.0]))
@@ -56,6 +59,11 @@ def gradient(
             f"equal to the number of dimensions ({len(dims)}), but got a list of length "
             f"{len(spacing)}"
         )
+    for s in spacing:
+        if not isinstance(s, (Tensor, Number)):
+            raise TypeError(
+                "gradient(): argument 'spacing' must be numbers or Tensors, not " + type(s).__name__
+            )
     x = x if x.dtype.fp else cast(x, D.get_default_dtype())
     return tuple(_slope(x, d, s, edge_order) for d, s in zip(dims, spacing, strict=True))
 
@@ -95,6 +103,7 @@ def _slope(x: Tensor, d: int, spacing: Any, edge_order: int) -> Tensor:
 
 
 @public
+@takes_as_annotated
 def diff(
     input: Tensor,
     n: int = 1,

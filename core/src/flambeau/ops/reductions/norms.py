@@ -7,6 +7,7 @@ import builtins
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor
 from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.promotion import python_number
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
@@ -63,7 +64,7 @@ def norm(
             raise TypeError(f"norm(): argument 'dtype' must be a dtype, not {type(dtype).__name__}")
         _need_wider("linalg.vector_norm", x, dtype)
         x = cast(x, dtype)
-    dims = dims_of(dim, x.dim())
+    dims, p = dims_of(dim, x.dim()), python_number(p)
     if not isinstance(p, (int, float, str, type(None))):
         raise TypeError(f"norm(): argument 'p' must be Number or str, not {type(p).__name__}")
     if p == "fro" or p is None:

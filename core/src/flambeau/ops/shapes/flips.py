@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.memory_format import contiguous_format
@@ -38,6 +39,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @public
+@takes_as_annotated
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """The tensor turned by `k` quarter turns, from the first of two dimensions to the second.
 

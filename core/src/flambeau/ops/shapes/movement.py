@@ -749,11 +749,12 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     first = operator.index(start)
     n = shape[d]
     try:
-        if length < 0:
-            raise RuntimeError("narrow(): length must be non-negative.")
+        length = operator.index(length)  # as Python's own: those of NumPy wrap around in sums
     except TypeError:
         need_number(length, "narrow", "length")
         raise
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= first <= n:
         raise IndexError(
             f"start out of range (expected to be in range of [{-n}, {n}], but got {first})"

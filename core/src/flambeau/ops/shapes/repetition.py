@@ -63,6 +63,7 @@ def repeat_interleave(
     if isinstance(repeats, (list, tuple)):
         repeats = tensor(list(repeats), dtype=D.int64, device=x.device)
     if not isinstance(repeats, Tensor):
+        (repeats,) = sizes((repeats,), "repeats")
         if repeats < 0:
             raise RuntimeError(f"Repeats must be non-negative, got {repeats}")
         shape = (*x.shape[: d + 1], repeats, *x.shape[d + 1 :])

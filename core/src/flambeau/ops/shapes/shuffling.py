@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from math import prod
 
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -25,8 +26,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     tensor([[[0., 1.],
              [2., 3.]]])
     """
-    x, r = need_tensor(input, "pixel_shuffle", "input"), upscale_factor
-    _check("pixel_shuffle", x, "upscale_factor", r)
+    x = need_tensor(input, "pixel_shuffle", "input")
+    r = _checked("pixel_shuffle", x, "upscale_factor", upscale_factor)
     *lead, c, h, w = x.shape
     if c % (r * r):
         raise RuntimeError(
@@ -49,8 +50,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     >>> fb.pixel_unshuffle(fb.arange(4.0).reshape(1, 2, 2), 2).flatten()
     tensor([0., 1., 2., 3.])
     """
-    x, r = need_tensor(input, "pixel_unshuffle", "input"), downscale_factor
-    _check("pixel_unshuffle", x, "downscale_factor", r)
+    x = need_tensor(input, "pixel_unshuffle", "input")
+    r = _checked("pixel_unshuffle", x, "downscale_factor", downscale_factor)
     *lead, c, h, w = x.shape
     for name, dim, size in (("height", -2, h), ("width", -1, w)):
         if size % r:
@@ -104,7 +105,7 @@ def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     return channel_shuffle(input, groups)
 
 
-def _check(where: str, x: Tensor, name: str, factor: int) -> None:
+def _checked(where: str, x: Tensor, name: str, factor: int) -> int:
     if x.dim() < 3:
         raise RuntimeError(
             f"{where} expects input to have at least 3 dimensions, but got input with {x.dim()} "
@@ -112,3 +113,4 @@ def _check(where: str, x: Tensor, name: str, factor: int) -> None:
         )
     if factor <= 0:
         raise RuntimeError(f"{where} expects a positive {name}, but got {factor}")
+    return operator.index(factor)

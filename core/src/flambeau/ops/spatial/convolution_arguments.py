@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,10 +20,14 @@ def sizes(value: Any, count: int, name: str) -> tuple[int, ...]:
     """
     if type(value) is int:
         return (value,) * count
-    values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    for each in values:
-        if not hasattr(each, "__index__"):
-            raise TypeError(f"argument {name!r} must be a tuple of ints, got {type(each).__name__}")
+    given = value if isinstance(value, (tuple, list)) else (value,)
+    try:
+        values = tuple([operator.index(each) for each in given])
+    except TypeError:
+        bad = next((x for x in given if not hasattr(x, "__index__")), given[0])
+        raise TypeError(
+            f"argument {name!r} must be a tuple of ints, got {type(bad).__name__}"
+        ) from None
     if len(values) not in (1, count):
         raise RuntimeError(
             f"expected {name} to be a single integer value or a list of {count} values to match "

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.promotion import result_type
@@ -369,6 +370,7 @@ def beta_samples(S):
     ]
 
 
+@takes_as_annotated
 def betainc(a: Any, b: Any, x: Any, y: object = None, *, out: Tensor | None = None) -> Tensor:
     """The regularised incomplete beta function I(x; a, b), the distribution function of Beta(a, b).
 

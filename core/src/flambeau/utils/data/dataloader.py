@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from flambeau.overrides import takes_as_annotated
 from flambeau.utils.data._utils.collate import default_collate, default_convert
 from flambeau.utils.data._utils.passes import MultiProcessPass, SingleProcessPass
 from flambeau.utils.data._utils.worker import get_worker_info
@@ -189,6 +190,7 @@ class _EndlessSampler(Sampler[None]):
             yield None
 
 
+@takes_as_annotated
 def _check_worker_options(
     num_workers: int,
     timeout: float,

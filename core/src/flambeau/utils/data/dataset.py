@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from typing_extensions import deprecated
 
 import flambeau as fb
+from flambeau.overrides import takes_as_annotated
 
 if TYPE_CHECKING:
     from flambeau import Generator, Tensor
@@ -188,6 +189,7 @@ class ConcatDataset(Dataset[_T_co]):
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
+    @takes_as_annotated
     def __getitem__(self, idx: int) -> _T_co:
         if idx < 0:
             if -idx > len(self):

@@ -19,8 +19,8 @@ def sizes(value: Size, count: int, name: str, where: str) -> tuple[int, ...]:
     Raises:
         RuntimeError: any other length.
     """
-    if isinstance(value, int):
-        return (value,) * count
+    if hasattr(value, "__index__") and not isinstance(value, Sequence):
+        return (operator.index(value),) * count
     values = tuple(operator.index(v) for v in value)
     if len(values) == 1:
         return values * count
@@ -30,6 +30,19 @@ def sizes(value: Size, count: int, name: str, where: str) -> tuple[int, ...]:
             f"got {list(values)}"
         )
     return values
+
+
+def whole_number(value: object, where: str, name: str) -> int:
+    """`value` as an int of Python's own, which does not wrap around.
+
+    Raises:
+        TypeError: it is none.
+    """
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"{where}(): argument {name!r} must be int, not {kind}") from None
 
 
 def check_reduction(reduction: str) -> None:

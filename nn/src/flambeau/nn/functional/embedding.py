@@ -5,6 +5,7 @@ from __future__ import annotations
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
+from flambeau.nn.functional._arguments import whole_number
 from flambeau.overrides import takes_as_annotated
 
 
@@ -49,6 +50,7 @@ def embedding(
 
 def checked_padding(padding_idx: int, rows: int) -> int:
     """`padding_idx` as a non-negative row number; raises AssertionError if it is none."""
+    padding_idx = whole_number(padding_idx, "embedding", "padding_idx")
     if not -rows <= padding_idx < rows:
         raise AssertionError(
             f"Padding_idx must be within num_embeddings: got {padding_idx} for {rows} rows"
@@ -59,6 +61,7 @@ def checked_padding(padding_idx: int, rows: int) -> int:
 _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 
+@takes_as_annotated
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -134,6 +137,8 @@ def embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
             f"for mode='sum' (got mode='{mode}')."
         )
+    if padding_idx is not None:
+        padding_idx = whole_number(padding_idx, "embedding_bag", "padding_idx")
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise RuntimeError(
             f"embedding_bag: padding_idx must be within the {weight.shape[0]} rows, "

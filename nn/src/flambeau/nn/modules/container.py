@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Self, overload
 
+from flambeau.nn.functional._arguments import whole_number
 from flambeau.nn.module import Module
 from flambeau.nn.modules._fused_layers import ACTIVATIONS, activated, together
 from flambeau.nn.modules.linear import Linear
@@ -135,6 +136,7 @@ class Sequential(_Indexed):
         """
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}, got {type(module)}")
+        index = whole_number(index, "Sequential.insert", "index")
         size = len(self)
         if not -size <= index <= size:
             raise IndexError(f"Index out of range: {index}")
@@ -221,6 +223,7 @@ class ModuleList(_Indexed):
         >>> layers.insert(0, fb.nn.Tanh()); layers[0]
         Tanh()
         """
+        index = whole_number(index, "ModuleList.insert", "index")
         if index < 0:
             raise IndexError(f"ModuleList.insert: index {index} is negative")
         self._insert(index, module)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn.functional._arguments import whole_number
 from flambeau.nn.functional.normalization import neighbours
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
@@ -68,7 +70,7 @@ class LayerNorm(_Affine):
         dtype: fb.dtype | None = None,
     ) -> None:
         super().__init__()
-        one = isinstance(normalized_shape, int)
+        one = isinstance(normalized_shape, Integral)
         self.normalized_shape = (normalized_shape,) if one else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -109,7 +111,7 @@ class RMSNorm(_Affine):
         dtype: fb.dtype | None = None,
     ) -> None:
         super().__init__()
-        one = isinstance(normalized_shape, int)
+        one = isinstance(normalized_shape, Integral)
         self.normalized_shape = (normalized_shape,) if one else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -231,7 +233,9 @@ class CrossMapLRN2d(Module):
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()
-        self.size = size
+        for number in (alpha, beta):
+            float(number)  # what is none is refused
+        self.size = whole_number(size, "CrossMapLRN2d", "size")
         self.alpha = alpha
         self.beta = beta
         self.k = k

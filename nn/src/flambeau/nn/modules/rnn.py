@@ -228,7 +228,7 @@ class RNNBase(Module):
         """
         if not isinstance(hx, Tensor):
             raise _no_tensor("the hidden state", hx)
-        if tuple(hx.shape) != expected_hidden_size:
+        if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:

@@ -220,6 +220,7 @@ def pack_padded_sequence(
     return PackedSequence(data, sizes, order, None)
 
 
+@takes_as_annotated
 def pad_packed_sequence(
     sequence: PackedSequence,
     batch_first: bool = False,

@@ -6,6 +6,7 @@ import warnings
 from typing import TypeVar
 
 from flambeau import Tensor
+from flambeau.nn.functional._arguments import whole_number
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.overrides import takes_as_annotated
@@ -17,6 +18,7 @@ M = TypeVar("M", bound=Module)
 
 def length_except(v: Tensor, dim: int) -> Tensor:
     """‖v‖₂ over all dimensions but `dim`, which keeps its size; over all of them for -1."""
+    dim = whole_number(dim, "weight_norm", "dim")
     dims = [d for d in range(v.dim()) if d != dim]
     if dim < 0:
         return v.norm(2)

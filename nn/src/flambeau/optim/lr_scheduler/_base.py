@@ -120,6 +120,7 @@ class LRScheduler:
             self._warn_of_order()
         self._step_count += 1
         if epoch is not None:
+            need_step(epoch, "step", "epoch")
             warn_of_epoch()
         self._update_lr(epoch)
 
@@ -224,6 +225,19 @@ def checked_verbose(verbose: bool | None, stacklevel: int = 3) -> bool:
 
 WARNS_OF_EPOCHS = True
 """Whether giving an epoch is deprecated: it was not in PyTorch 1.2."""
+
+
+def need_step(value: object, where: str, name: str) -> None:
+    """Refuse what no schedule can divide.
+
+    Raises:
+        TypeError: it is no number.
+    """
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        kind = type(value).__name__
+        raise TypeError(f"{where}(): argument {name!r} must be a number, not {kind}") from None
 
 
 def warn_of_epoch() -> None:

@@ -7,7 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flambeau.optim.lr_scheduler._base import LRScheduler, Rate, checked_optimizer, saved_callables
+from flambeau.optim.lr_scheduler._base import (
+    LRScheduler,
+    Rate,
+    checked_optimizer,
+    need_step,
+    saved_callables,
+)
 from flambeau.optim.optimizer import Optimizer
 
 __all__ = [
@@ -163,6 +169,7 @@ class StepLR(LRScheduler):
         last_epoch: int = -1,
         verbose: bool | None = None,
     ) -> None:
+        need_step(step_size, "StepLR", "step_size")
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch, verbose)
