@@ -365,3 +365,37 @@ def swapped(lib: Any) -> Any:
 def test_such_tensors_do_what_pytorchs_do(program: Callable[[Any], Any]) -> None:
     ours, theirs = (numbers(program(lib)) for lib in LIBRARIES)
     assert ours == theirs
+
+
+NO_RESULTS = [3, "x", (), [None], object()]
+
+
+@pytest.mark.parametrize("lib", LIBRARIES)
+@pytest.mark.parametrize("found", NO_RESULTS, ids=lambda found: type(found).__name__)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda lib, x: x + 1,
+        lambda lib, x: x @ x.t(),
+        lambda lib, x: x[0],
+        lambda lib, x: x.sort(0),
+        lambda lib, x: x.clone(),
+        lambda lib, x: x.detach(),
+        lambda lib, x: x.data,
+        lambda lib, x: x.to("meta"),
+        lambda lib, x: lib.empty_like(x),
+        lambda lib, x: lib.nn.Parameter(x),
+        lambda lib, x: x.unfold(0, 2, 1),
+        lambda lib, x: lib.linalg.svd(x),
+        lambda lib, x: lib.add(lib.ones(3, 4), x, out=lib.empty(3, 4)),
+        lambda lib, x: x.requires_grad_().sum().backward(),
+    ],
+)
+def test_what_no_op_gives_is_refused(lib, use, found):
+    class Odd(lib.Tensor):  # type: ignore[misc, name-defined]
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None):
+            return found
+
+    with pytest.raises(RuntimeError):
+        use(lib, lib.Tensor._make_subclass(Odd, lib.ones(3, 4)))

@@ -183,12 +183,17 @@ def _node() -> str:
     return " ".join(facts)
 
 
+# Seconds.  All are there when the manager begins, and MPI ends a process that does not find it: a
+# machine that is busy may take longer to load it than a job has been told to wait for others.
+_PATIENCE = 60.0
+
+
 def _manager(job: Job, name: str, mapping: str) -> int:
     with socket.create_server((job.host, 0), backlog=1024) as listener:
         fd = listener.fileno()
         script = [sys.executable, "-I", "-S", manager.__file__]
         subprocess.run(
-            [*script, str(fd), str(job.size), name, mapping, str(job.timeout)],
+            [*script, str(fd), str(job.size), name, mapping, str(max(job.timeout, _PATIENCE))],
             pass_fds=[fd],
             start_new_session=True,
             stdin=subprocess.DEVNULL,

@@ -152,11 +152,18 @@ class WrapperBackend(BoundBackend):
         return self._called(op.name)
 
     def _called(self, name: str) -> Callable[..., Any]:
+        several = name in OPS and OPS[name].results > 1
+
         def run(*args: Any) -> Any:
             number = all(_is_number(a) for a in args)
             with no_grad(), DisableTorchFunctionSubclass():
                 told = [self.told(a, "" if number else name) for a in args]
-                return _arrays(_wrapped_calls.run(name, told, self))
+                found = _wrapped_calls.run(name, told, self)
+            if name == "assign":
+                return found  # nobody looks at it
+            if number and isinstance(found, (bool, int, float, complex)):
+                return held(fb.tensor(found))
+            return _arrays(name, found, several)
 
         return run
 
@@ -237,7 +244,8 @@ class WrapperBackend(BoundBackend):
                 "written: detach() it first"
             )
         to_copy = _wrapped_calls.aten("_to_copy")
-        return delivered(call(to_copy, (t._a.value,), {"device": be.device}))
+        found = call(to_copy, (t._a.value,), {"device": be.device})
+        return delivered(_wrapped_calls.tensor_of("_to_copy", found))
 
 
 class Runtime:
@@ -257,6 +265,12 @@ class Runtime:
 
     def offset(self, array: HeldArray, root: object) -> int:
         return array.offset
+
+    def as_strided(self, array: HeldArray, *place: object) -> Any:
+        raise RuntimeError(
+            "as_strided: a tensor with __torch_dispatch__ has no memory whose elements it could "
+            "choose"
+        )
 
     def is_contiguous(self, array: HeldArray) -> bool:
         return is_contiguous(array.shape, array.strides, None)
@@ -320,14 +334,19 @@ def _is_number(a: Any) -> bool:
     return type(a) is HeldArray and not isinstance(a.value, Tensor)
 
 
-def _arrays(result: Any) -> Any:
+def _arrays(name: str, result: Any, several: bool) -> Any:
+    """What ``__torch_dispatch__`` has returned for an op, as arrays of this backend.
+
+    Raises:
+        RuntimeError: it is not what the op gives.
+    """
+    if several:
+        if not isinstance(result, (list, tuple)) or len(result) != OPS[name].results:
+            raise _wrapped_calls.no_result(name, result)
+        return tuple([_arrays(name, each, False) for each in result])
     if isinstance(result, Tensor):
         return held(result)
-    if isinstance(result, (list, tuple)):
-        return tuple(map(_arrays, result))
-    if isinstance(result, (bool, int, float, complex)):
-        return held(fb.tensor(result))
-    return result
+    raise _wrapped_calls.no_result(name, result)
 
 
 class _Crossing(engine.DeviceMove):

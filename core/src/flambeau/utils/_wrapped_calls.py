@@ -14,7 +14,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.utils import _aten, _aten_calls
 from flambeau.utils._wrapped_arrays import LIKE, HeldArray, call, has_dispatch, twin
 
-__all__ = ["aten", "instead", "is_whole", "run", "takes_numbers"]
+__all__ = ["aten", "instead", "is_whole", "no_result", "run", "takes_numbers", "tensor_of"]
 
 
 def aten(name: str, overload: str = "default") -> Any:
@@ -27,6 +27,25 @@ def aten(name: str, overload: str = "default") -> Any:
     if packet is None:
         raise NotImplementedError(f"there is no function for the op 'aten::{name}'")
     return getattr(packet, overload)
+
+
+def no_result(name: str, result: object) -> RuntimeError:
+    """What is raised for a result of ``__torch_dispatch__`` that an op cannot have."""
+    return RuntimeError(
+        f"Unable to cast {type(result).__name__} to Tensor: __torch_dispatch__ returned it for "
+        f"the op {name!r}"
+    )
+
+
+def tensor_of(name: str, result: Any) -> Tensor:
+    """A result that is a tensor.
+
+    Raises:
+        RuntimeError: it is none.
+    """
+    if not isinstance(result, Tensor):
+        raise no_result(name, result)
+    return result
 
 
 def _ask(name: str, overload: str, *args: Any, **kwargs: Any) -> Any:
@@ -226,16 +245,16 @@ def _like(name: str, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     if name.startswith("new_") and args and name != "new_full" and isinstance(args[0], int):
         args = (list(args),)
     with no_grad(), DisableTorchFunctionSubclass():
-        found = call(aten(name), (x, *args), options)
+        found = tensor_of(name, call(aten(name), (x, *args), options))
     return found.requires_grad_() if requires_grad else found
 
 
 def _detached(x: Any) -> Any:
     with no_grad(), DisableTorchFunctionSubclass():
-        found = call(aten("detach"), (x,), {})
+        found = tensor_of("detach", call(aten("detach"), (x,), {}))
     if found is x:
         found = twin(x)
-    if isinstance(found, Tensor) and has_dispatch(type(found)):
+    if has_dispatch(type(found)):
         found._st = storage_of(x)  # of one memory, so of one count of writes
     return found
 

@@ -595,7 +595,7 @@ def normal(
         _check_std(std)
         return _made(
             _normal,
-            tuple(size),
+            sizes((size,)),
             (float(mean), float(std)),
             generator,
             out,
