@@ -364,6 +364,7 @@ fb.utils.data.DataLoader([1.0, 2.0], timeout=np.array("x"))
 fb.vander(fb.ones(3), N=np.array("x"))
 fb.normal(0.0, 1.0, (float("nan"), 3))
 fb.normal(0.0, 1.0, (2, np.array("x")))
+fb.utils.data.TensorDataset(fb.arange(3), fb.Tensor)
 """.strip().splitlines()
 
 FLAGGED = """

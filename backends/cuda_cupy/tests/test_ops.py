@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import standin
 
@@ -17,7 +18,7 @@ from flambeau._dispatch.bound import bind
 from flambeau.plugin import numerics
 from flambeau.plugin.host import host
 from flambeau_cupy.device import philox
-from flambeau_cupy.kernels import indexing
+from flambeau_cupy.kernels import indexing, optimizer
 from flambeau_cupy.source import FAMILIES
 
 pytestmark = pytest.mark.skipif(
@@ -1150,3 +1151,10 @@ def test_a_target_that_names_no_class_is_never_read_with(reduction, device):
         target = fb.tensor([0, wrong, -100], device=device)
         loss = fb.ops.nll_loss(y, target, None, reduction, -100)[0].cpu()
         assert loss.isnan().tolist() == ([False, True, False] if reduction == "none" else True)
+
+
+@pytest.mark.parametrize("shape", [(2,), (4,), (3, 1), ()])
+def test_a_step_refuses_state_of_another_shape(shape):
+    made = [np.ones(3, np.float32), np.ones(3, np.float32), np.ones(shape, np.float32)]
+    with pytest.raises(RuntimeError, match="arrays of one shape"):
+        optimizer.row_of(made, {})

@@ -9,7 +9,6 @@ from flambeau._types import dtype as D
 
 if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
-    from flambeau.plans.numbers import Tracked
 
 _ORDER = (bool, int, float, complex)
 
@@ -38,7 +37,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float, complex))
 
 
-def python_number(value: Any) -> complex | Tracked | float | tuple[int, ...]:
+def python_number(value: Any) -> Any:
     """A number object of another library (NumPy scalars) as a Python number, else `value`."""
     if type(value) in _ORDER or not hasattr(value, "dtype") or not hasattr(value, "item"):
         return value

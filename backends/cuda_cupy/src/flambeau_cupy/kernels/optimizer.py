@@ -62,7 +62,12 @@ class _Row:
 
 
 def row_of(given: list[Array | None], scalars: dict[int, Array | float]) -> _Row:
-    kind = given[0].dtype  # type: ignore[union-attr]
+    first: Any = given[0]
+    kind = first.dtype
+    # The kernel walks all of them by the length of the parameter.
+    if any(a is not None and a.shape != first.shape for a in given):
+        found = [None if a is None else a.shape for a in given]
+        raise RuntimeError(f"optimiser steps are for arrays of one shape, got {found}")
     row = _Row(_in_memory_order(given), scalars)
     for role, a in enumerate(row.arrays):
         if a is not None and (a.dtype != kind or not a.flags.c_contiguous):

@@ -91,7 +91,7 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
 
     def __init__(self, *tensors: Tensor) -> None:
         for tensor in tensors:
-            if not callable(getattr(tensor, "size", None)):
+            if isinstance(tensor, type) or not callable(getattr(tensor, "size", None)):
                 raise TypeError(f"TensorDataset takes tensors, not {type(tensor).__name__}")
         lengths = [tensor.size(0) for tensor in tensors]
         if len(set(lengths)) > 1:

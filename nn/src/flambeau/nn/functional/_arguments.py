@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
 from flambeau.overrides import warn
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 Size = int | Sequence[int]
 
@@ -19,7 +24,7 @@ def sizes(value: Size, count: int, name: str, where: str) -> tuple[int, ...]:
     Raises:
         RuntimeError: any other length.
     """
-    if hasattr(value, "__index__") and not isinstance(value, Sequence):
+    if is_whole(value):
         return (operator.index(value),) * count
     values = tuple(operator.index(v) for v in value)
     if len(values) == 1:
@@ -30,6 +35,11 @@ def sizes(value: Size, count: int, name: str, where: str) -> tuple[int, ...]:
             f"got {list(values)}"
         )
     return values
+
+
+def is_whole(value: object) -> TypeIs[int]:
+    """Whether `value` is a whole number, be it NumPy's."""
+    return isinstance(value, Integral)
 
 
 def whole_number(value: object, where: str, name: str) -> int:

@@ -107,8 +107,9 @@ def _unpooled(
     where = f"max_unpool{rank}d"
     require_tensors(where, input=input, indices=indices)
     kernel = sizes(kernel_size, rank, "kernel_size", where)
-    none = stride is None or (isinstance(stride, tuple) and not stride)
-    step = kernel if none else sizes(stride, rank, "stride", where)
+    step = kernel
+    if stride is not None and not (isinstance(stride, tuple) and not stride):
+        step = sizes(stride, rank, "stride", where)
     edge = sizes(padding, rank, "padding", where)
     if indices.dtype is not fb.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
-from flambeau.nn.functional._arguments import whole_number
+from flambeau.nn.functional._arguments import is_whole, whole_number
 from flambeau.nn.functional.normalization import neighbours
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
@@ -70,7 +69,7 @@ class LayerNorm(_Affine):
         dtype: fb.dtype | None = None,
     ) -> None:
         super().__init__()
-        one = isinstance(normalized_shape, Integral)
+        one = is_whole(normalized_shape)
         self.normalized_shape = (normalized_shape,) if one else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -111,7 +110,7 @@ class RMSNorm(_Affine):
         dtype: fb.dtype | None = None,
     ) -> None:
         super().__init__()
-        one = isinstance(normalized_shape, Integral)
+        one = is_whole(normalized_shape)
         self.normalized_shape = (normalized_shape,) if one else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
