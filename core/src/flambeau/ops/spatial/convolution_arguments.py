@@ -139,8 +139,10 @@ def check_settings(
         raise RuntimeError(f"non-positive stride is not supported, got {list(stride)}")
     if _least(dilation, "dilation") <= 0:
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
-    if not hasattr(groups, "__index__"):
-        raise TypeError(f"argument 'groups' must be int, got {type(groups).__name__}")
+    try:
+        groups = operator.index(groups)
+    except TypeError:
+        raise TypeError(f"argument 'groups' must be int, got {type(groups).__name__}") from None
     if groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported, got {groups}")
 
