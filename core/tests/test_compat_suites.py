@@ -119,10 +119,10 @@ def test_defaults_are_those_of_the_version_and_afterwards_ours():
             assert defaults() == ours == (fb.int64, [-0.5, 0.5], True)
 
 
-@pytest.mark.parametrize("path", SETTINGS)
-def test_what_a_version_sets_is_there(path):
-    name, value = SETTINGS[path]
-    assert getattr(importlib.import_module(path), name) is not value
+@pytest.mark.parametrize("place", SETTINGS)
+def test_what_a_version_sets_is_there(place):
+    path, _, name = place.partition(":")
+    assert getattr(importlib.import_module(path), name) is not SETTINGS[place]
 
 
 def test_schedulers_take_epochs_without_a_warning_where_they_did(torch):
@@ -465,3 +465,23 @@ def test_functions_of_the_time_are_in_scripts_and_traces_what_they_are_outside(t
         unit = torch.jit.CompilationUnit(f"def program(x, y):\n    return {call}\n")
         for found in (unit.program, torch.jit.trace(program, (x, y))):
             assert torch.equal(found(x, y), expected)
+
+
+def test_graphs_have_the_ops_of_the_time(torch):
+    def scripted():
+        F = torch.nn.functional
+        source = (
+            "def inner(x):\n    return x + 1\n"
+            "def program(x):\n    return F.interpolate(inner(x), scale_factor=2.0)\n"
+        )
+        assert F
+        graph = torch.jit.CompilationUnit(source).program.graph
+        return [n.kind() for n in graph.nodes() if n.kind() != "prim::Constant"]
+
+    assert scripted() == ["aten::add", "aten::__interpolate"]
+
+
+def test_gradients_of_no_inputs_are_added_to_the_leaves(torch):
+    x = torch.ones(2, requires_grad=True)
+    assert torch.autograd.grad((x * 3).sum(), []) == ()
+    assert x.grad.tolist() == [3.0, 3.0]

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, Optional
 import pytest
 
 import flambeau as fb
+from flambeau.jit import _settings
 
 
 class Color(enum.Enum):
@@ -588,3 +589,65 @@ def test_a_sequence_of_modules_may_end_with_one_that_returns_a_tuple():
     net, x = fb.nn.Sequential(fb.nn.Linear(3, 3), fb.nn.LSTM(3, 4)), fb.randn(5, 2, 3)
     (found, (h, c)), (expected, (wanted_h, wanted_c)) = fb.jit.script(net)(x), net(x)
     assert fb.equal(found, expected) and fb.equal(h, wanted_h) and fb.equal(c, wanted_c)
+
+
+def test_an_attribute_may_have_the_name_of_a_method_of_modules():
+    class Named(fb.jit.ScriptModule):
+        def __init__(self):
+            super().__init__()
+            self.float = fb.jit.Attribute(2.5, float)
+            self.children = fb.jit.Attribute(3, int)
+
+        @fb.jit.script_method
+        def forward(self):
+            return self.float, self.children
+
+    assert Named()() == (2.5, 3)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.solve(x.t())[0],
+        lambda x: x.symeig(True, False)[0],
+        lambda x: x.symeig()[0],
+        lambda x: fb.lstsq(x, x)[0],
+        lambda x: fb.matrix_rank(x),
+        lambda x: fb.eig(x @ x.t() * 0.1)[0],
+    ],
+)
+def test_ops_that_pytorch_has_removed_are_in_traces(program):
+    traced = fb.jit.trace(program, fb.eye(2) + fb.ones(2, 2))
+    x = fb.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
+    assert fb.equal(traced(x), program(x))
+    again = fb.jit.CompilationUnit(traced.code)
+    assert fb.equal(next(iter(again._functions.values()))(x), program(x))
+
+
+def test_resampling_as_one_op_is_run():
+    unit = fb.jit.CompilationUnit(
+        "def f(x):\n"
+        "    return torch.__interpolate(x, None, [2.0], 'linear', True), "
+        "torch.__interpolate(x, 4)\n"
+    )
+    x = fb.arange(3.0).reshape(1, 1, 3)
+    line, nearest = unit.f(x)
+    assert line.flatten().tolist() == pytest.approx([0.0, 0.4, 0.8, 1.2, 1.6, 2.0])
+    assert nearest.flatten().tolist() == [0.0, 0.0, 1.0, 2.0]
+
+
+def test_programs_can_be_compiled_with_what_they_call_in_the_place_of_calls(monkeypatch):
+    def inner(x):
+        return x.neg()
+
+    def program(x):
+        return fb.jit.script(inner)(x) + 1
+
+    source = "def inner(x):\n    return x.neg()\ndef program(x):\n    return inner(x) + 1\n"
+    whole = fb.jit.CompilationUnit(source).program
+    monkeypatch.setattr(_settings, "INLINES", True)
+    for each in (fb.jit.CompilationUnit(source).program, fb.jit.trace(program, fb.ones(1))):
+        assert not each.graph.findAllNodes("prim::CallFunction")
+        assert [node.kind for node in each.graph.findAllNodes("aten::neg")] == ["aten::neg"]
+        assert each(fb.ones(1)).tolist() == whole(fb.ones(1)).tolist() == [0.0]

@@ -126,6 +126,15 @@ def test_channel_dropout_drops_whole_channels(function, shape, spatial):
     assert set(out.flatten().tolist()) == {0.0, 2.0}
 
 
+@pytest.mark.filterwarnings("ignore:dropout3d")
+def test_an_input_without_a_batch_has_its_channels_first_whatever_its_dimensions():
+    fb.manual_seed(1)
+    for shape in ((64,), (64, 2), (64, 2, 2), (1, 64, 2, 2, 2, 2)):
+        out = F.dropout3d(fb.ones(shape), 0.5)
+        rows = out.flatten(1) if len(shape) > 1 else out.unsqueeze(1)
+        assert fb.equal(rows.amax(1), rows.amin(1))
+
+
 @pytest.mark.parametrize("ndim", [2, 3, 5])
 def test_channel_dropout_of_unusual_shapes_warns(ndim):
     with pytest.warns(UserWarning, match="dropout2d"):

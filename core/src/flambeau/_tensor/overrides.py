@@ -186,7 +186,7 @@ class Overridable:
     def __init__(self, function: Any) -> None:
         update_wrapper(self, function)
         self._function = self._plain = function
-        self._code: CodeType | None = None
+        self._code: CodeType = function.__code__
         self._noticed: CodeType | None = None
 
     def notice(self, on: bool) -> None:

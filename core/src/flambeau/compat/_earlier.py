@@ -490,3 +490,19 @@ def _(load: Callable[..., Any]) -> Any:
             raise
 
     return of_ascii
+
+
+@_instead_of("flambeau.autograd:grad")
+def _(grad: Callable[..., Any]) -> Any:
+    """Gradients of no inputs are none, and those of the leaves are added to what they have."""
+
+    @wraps(grad)
+    def of_leaves(
+        outputs: Any, inputs: Any, grad_outputs: Any = None, *rest: Any, **named: Any
+    ) -> Any:
+        if not isinstance(inputs, (list, tuple)) or inputs:
+            return grad(outputs, inputs, grad_outputs, *rest, **named)
+        fb.autograd.backward(outputs, grad_outputs)
+        return ()
+
+    return of_leaves

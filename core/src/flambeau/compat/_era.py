@@ -11,20 +11,22 @@ from typing import Any
 import flambeau.compat._earlier_distributions  # noqa: F401 - adds to what is earlier
 from flambeau.compat._earlier import earlier
 
-SETTINGS: dict[str, tuple[str, Any]] = {
-    "flambeau._tensor.attributes": ("ATTRIBUTES_TRAVEL", False),
-    "flambeau._tensor.tensor": ("DATA_KEEPS_ITS_KIND", False),
-    "flambeau.nn.functional.grid": ("ALIGNS_CORNERS", True),
-    "flambeau.ops.creation.creation": ("FULL_OF_DEFAULT_DTYPE", True),
-    "flambeau.ops.layers.normalization": ("EPS_IS_POSITIVE", False),
-    "flambeau.ops.randomness.random": ("BOUNDS_FIT_DTYPES", False),
-    "flambeau.ops.randomness.sampling": ("STD_IS_POSITIVE", False),
-    "flambeau._types.memory_format": ("KEEPS_ORDERS", False),
-    "flambeau.optim.lr_scheduler._base": ("WARNS_OF_EPOCHS", False),
-    "flambeau.serialization._save": ("AS_ARCHIVES", False),
-    "flambeau.sparse._coo": ("COALESCED_BELOW", 0),
+SETTINGS: dict[str, Any] = {
+    "flambeau._tensor.attributes:ATTRIBUTES_TRAVEL": False,
+    "flambeau._tensor.tensor:DATA_KEEPS_ITS_KIND": False,
+    "flambeau.nn.functional.grid:ALIGNS_CORNERS": True,
+    "flambeau.jit._settings:INLINES": True,
+    "flambeau.jit._settings:RESAMPLES_WHOLE": True,
+    "flambeau.ops.creation.creation:FULL_OF_DEFAULT_DTYPE": True,
+    "flambeau.ops.layers.normalization:EPS_IS_POSITIVE": False,
+    "flambeau.ops.randomness.random:BOUNDS_FIT_DTYPES": False,
+    "flambeau.ops.randomness.sampling:STD_IS_POSITIVE": False,
+    "flambeau._types.memory_format:KEEPS_ORDERS": False,
+    "flambeau.optim.lr_scheduler._base:WARNS_OF_EPOCHS": False,
+    "flambeau.serialization._save:AS_ARCHIVES": False,
+    "flambeau.sparse._coo:COALESCED_BELOW": 0,
 }
-"""Names of modules, which say what they mean, and their values then."""
+"""Names in modules, which say what they mean, and their values then."""
 
 _WHOLE_OBJECTS = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 _WEIGHTS = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
@@ -43,7 +45,8 @@ def era(version: str) -> Iterator[None]:
     before: list[tuple[Any, str, Any]] = []
     asks = not {_WHOLE_OBJECTS, _WEIGHTS} & os.environ.keys()
     try:
-        for path, (name, value) in SETTINGS.items():
+        for place, value in SETTINGS.items():
+            path, _, name = place.partition(":")
             try:
                 module = importlib.import_module(path)
             except ModuleNotFoundError:

@@ -12,6 +12,7 @@ from flambeau.compat._program_checks import (
     _jit_check_alias_annotation,
 )
 from flambeau.jit import Block, Graph, Node, ScriptFunction, ScriptModule, Value, passes
+from flambeau.jit import _settings as graphs
 from flambeau.jit._schemas import schemas
 from flambeau.jit._tracing.state import current
 from flambeau.jit.passes._groups import Settings
@@ -91,7 +92,7 @@ def _getter(name: str) -> Callable[[], Any]:
 
 
 for _name in (
-    "inline_everything_mode num_profiled_runs bailout_depth fusion_strategy llga_enabled "
+    "num_profiled_runs bailout_depth fusion_strategy llga_enabled "
     "tracer_state_warn te_must_use_llvm_cpu te_generate_block_code autocast_mode "
     "te_cuda_pointwise_loop_levels te_cuda_pointwise_block_count te_cuda_pointwise_block_size "
     "texpr_reductions_enabled texpr_dynamic_shape_enabled symbolic_shapes_test_mode logging_option "
@@ -99,6 +100,16 @@ for _name in (
 ).split():
     globals()[f"_jit_set_{_name}"] = _setter(_name)
     globals()[f"_jit_get_{_name}"] = _getter(_name)
+
+
+def _jit_set_inline_everything_mode(enabled: bool) -> None:
+    """Whether what is compiled from now on has, in the place of calls, what they call."""
+    graphs.INLINES = bool(enabled)
+
+
+def _jit_get_inline_everything_mode() -> bool:
+    """What `_jit_set_inline_everything_mode` was told."""
+    return graphs.INLINES
 
 
 def _debug_set_autodiff_subgraph_inlining(enabled: bool) -> None:

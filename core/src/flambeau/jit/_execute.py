@@ -738,27 +738,31 @@ def cast(value: Any, kind: Type, exact: bool = False) -> Any:
     raise TypeError
 
 
-def _near(value: Any, kind: Type) -> int | float | str:
-    """A number for a number; a tensor of one element is none, unless Python says so."""
+def _near(value: Any, kind: Type) -> int | float | bool | str:
+    """What Python takes for a number: a tensor of one element is one, a float is no integer."""
     if kind is T.INT:
         if isinstance(value, (fb.dtype, fb.layout, fb.memory_format)):
             return _numbers.number_of(value)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if hasattr(value, "__int__") and not isinstance(value, float):
             return int(value)
     elif kind is T.FLOAT:
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if hasattr(value, "__float__") or hasattr(value, "__index__"):
             return float(value)
-        if type(value).__module__ == "numpy" and hasattr(value, "__float__"):
-            return float(value)
+    elif kind is T.BOOL:
+        if value is None or hasattr(value, "__bool__"):
+            return bool(value)
     elif kind is T.STR and isinstance(value, str):
         return value
     raise TypeError
 
 
 def _object(value: object, kind: Type, exact: bool) -> Any:
-    if kind is T.NUMBER or kind is T.COMPLEX:
+    if kind is T.COMPLEX and not exact:
+        if hasattr(value, "__complex__") or hasattr(value, "__float__"):
+            return complex(value)  # type: ignore[arg-type] - it says that it can
+    elif kind is T.NUMBER or kind is T.COMPLEX:
         if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
-            return complex(value) if kind is T.COMPLEX and not exact else value
+            return value
     elif kind is T.DEVICE:
         if isinstance(value, fb.device):
             return value
@@ -859,7 +863,7 @@ def _cast_argument(function: ScriptFunction) -> Callable[[Any, int], Any]:
             if argument.size is not None and not isinstance(value, (list, tuple)):
                 value = [value] * argument.size
             return cast(value, argument.type)
-        except TypeError:
+        except (TypeError, ValueError):
             hint = (
                 "\nInferred the value for argument to be of type 'Tensor' because it was not "
                 "annotated with an explicit type."

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _BASE = frozenset(dir(nn.Module())) | {"forward"}
+_STATE = frozenset(vars(nn.Module()))
 _CONTAINERS = {
     nn.ModuleList: "list",
     nn.ParameterList: "list",
@@ -674,7 +675,11 @@ def _callable(value: object) -> bool:
 
 def _names(module: Module, cls: type) -> list[str]:
     """The names of what a module holds besides parameters, buffers and modules."""
-    found = [n for n in vars(module) if n not in _BASE and not n.startswith("_attribute_types")]
+    found = [
+        name
+        for name, value in vars(module).items()
+        if name not in _STATE and (name not in _BASE or not callable(value))
+    ]
     known = set(found)
     for owner in cls.__mro__:
         if owner in (nn.Module, ScriptModule, RecursiveScriptModule, object):

@@ -238,6 +238,7 @@ TEMPLATES: dict[str, str] = {
     "aten::upsample_trilinear3d.vec": "_resample({0}, {1}, {3}, 'trilinear', {2})",
     "aten::grid_sampler": "_F.grid_sample({0}, {1}, _GRID[{2}], _PADDING[{3}], {4})",
     "aten::affine_grid_generator": "_F.affine_grid({0}, {1}, {2})",
+    "aten::__interpolate": "_F.interpolate({args})",
     "aten::broadcast_tensors": "list(_fb.broadcast_tensors(*{0}))",
     "aten::meshgrid": "list(_fb.meshgrid(*{0}))",
     "aten::meshgrid.indexing": "list(_fb.meshgrid(*{0}, indexing={1}))",

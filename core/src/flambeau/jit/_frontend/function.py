@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau.jit import _decorators, passes
+from flambeau.jit import _decorators, _settings, passes
 from flambeau.jit import _types as T
 from flambeau.jit._frontend import annotations as _annotations
 from flambeau.jit._frontend.resolve import Resolver, of_function
@@ -153,6 +153,8 @@ class ScriptFunction:
         try:
             arguments = self.schema.arguments
             graph, returned = compile_declaration(self.name, declaration, arguments)
+            if _settings.INLINES:
+                passes.inline(graph)
         except RecursionError:
             raise _too_deep(self.name) from None
         finally:

@@ -11,8 +11,11 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from flambeau.jit import _settings
+from flambeau.jit import _types as T
 from flambeau.jit._decorators import plain
 from flambeau.jit._frontend import values as V
+from flambeau.jit._frontend.match import call_op
 from flambeau.jit._frontend.source import pieces
 from flambeau.jit._parts import compiler
 
@@ -99,6 +102,22 @@ class Choice(V.Sugar):
         return V.FunctionRef(_functions()[name]).call(c, node, args, kwargs)
 
 
+class Resampling(V.Sugar):
+    """`interpolate` as one op."""
+
+    what = "function"
+
+    def call(self, c: Any, node: Any, args: Any, kwargs: Any) -> Any:
+        given = dict(zip(_RESAMPLING, args, strict=False)) | kwargs
+        factor = given.get("scale_factor")
+        if factor is not None and factor.type() is T.INT:
+            given["scale_factor"] = call_op(c, "aten::Float", [factor])
+        return V.Builtin("aten::__interpolate").call(c, node, (), given)
+
+
+_RESAMPLING = "input size scale_factor mode align_corners recompute_scale_factor antialias".split()
+
+
 def scripted(function: Callable[..., Any]) -> V.Sugar | None:
     """What a function of `nn.functional` is in a program, or None."""
     if "flambeau.nn.functional" not in sys.modules:
@@ -108,6 +127,8 @@ def scripted(function: Callable[..., Any]) -> V.Sugar | None:
     if name in _CHOICES and plain(getattr(functional, name)) is function:
         return Choice(name)
     found = _by_identity().get(id(function))
+    if found in ("interpolate", "upsample") and _settings.RESAMPLES_WHOLE:
+        return Resampling()
     return V.FunctionRef(_functions()[found]) if found is not None else None
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._tensor.overrides import offered
+from flambeau.jit import _settings, passes
 from flambeau.jit import _types as T
-from flambeau.jit import passes
 from flambeau.jit._frontend.match import call_op
 from flambeau.jit._graph import Graph, Value
 from flambeau.jit._tracing.patches import tracing
@@ -63,6 +63,8 @@ def trace_graph(
     recorder.here = None
     recorder.graph.registerOutput(_leave(recorder, result, strict))
     recorder.finish()
+    if _settings.INLINES:
+        passes.inline(recorder.graph)
     passes.eliminate_dead_code(recorder.graph)
     passes.pool_constants(recorder.graph)
     return recorder.graph, result

@@ -97,7 +97,7 @@ def dropout3d(
     """
     _check_probability(p)
     _warn_dimensions("dropout3d", input.dim(), (4, 5))
-    return _channels(input, p, inplace, unbatched=input.dim() == 4) if training else input
+    return _channels(input, p, inplace, unbatched=input.dim() != 5) if training else input
 
 
 @takes_as_annotated
