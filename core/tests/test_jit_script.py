@@ -651,3 +651,9 @@ def test_programs_can_be_compiled_with_what_they_call_in_the_place_of_calls(monk
         assert not each.graph.findAllNodes("prim::CallFunction")
         assert [node.kind for node in each.graph.findAllNodes("aten::neg")] == ["aten::neg"]
         assert each(fb.ones(1)).tolist() == whole(fb.ones(1)).tolist() == [0.0]
+
+
+def test_a_unit_sees_the_names_of_the_function_that_makes_it():
+    F = fb.nn.functional
+    unit = fb.jit.CompilationUnit("def f(x):\n    return F.relu(x)\n")
+    assert F and unit.f(fb.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]

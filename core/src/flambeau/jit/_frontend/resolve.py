@@ -137,7 +137,12 @@ def frame_of(depth: int) -> FrameType:
     Raises:
         ValueError: there are not so many calls.
     """
-    try:
-        return sys._getframe(depth + 1)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"_frames_up: there are no {depth} calls further up") from error
+    left: int = depth + 1
+    frame: FrameType | None = sys._getframe(0) if depth >= 0 else None
+    while frame is not None and left:
+        frame = frame.f_back
+        # What checks arguments calls for the program, and is none of its frames.
+        left -= frame is None or frame.f_globals.get("__name__") != "flambeau._dispatch.annotated"
+    if frame is None:
+        raise ValueError(f"_frames_up: there are no {depth} calls further up")
+    return frame
