@@ -365,6 +365,8 @@ fb.vander(fb.ones(3), N=np.array("x"))
 fb.normal(0.0, 1.0, (float("nan"), 3))
 fb.normal(0.0, 1.0, (2, np.array("x")))
 fb.utils.data.TensorDataset(fb.arange(3), fb.Tensor)
+fb.utils.cpp_extension.load("a", [], extra_cflags=[None])
+fb.utils.cpp_extension.load_inline("a", "", extra_ldflags=(None,))
 """.strip().splitlines()
 
 FLAGGED = """

@@ -197,7 +197,14 @@ def _bound(functions: object) -> dict[str, str]:
 
 
 def _words(flags: Sequence[str] | None) -> list[str]:
-    """Flags as a shell would take them apart: one text may hold several."""
+    """Flags as a shell would take them apart: one text may hold several.
+
+    Raises:
+        TypeError: one is no text, of which `shlex` would read the process's standard input.
+    """
+    for flag in flags or ():
+        if not isinstance(flag, str):
+            raise TypeError(f"flags of an extension are texts, not {type(flag).__name__}")
     return [word for flag in flags or () for word in shlex.split(flag)]
 
 
