@@ -537,6 +537,26 @@ def test_a_registered_function_writes_an_op():
         fb.onnx.register_custom_op_symbolic("erfinv", erfinv, 12)
 
 
+@pytest.mark.parametrize("dtype", [fb.float16, fb.float32, fb.float64], ids=str)
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div", "Max", "Greater"])
+@pytest.mark.parametrize("number", [2, 0.5])
+def test_numbers_in_functions_of_programs_have_the_dtype_of_what_they_meet(dtype, operator, number):
+    def erfinv(g, x):
+        made = g.op(operator, *((number, x) if operator == "Add" else (x, number)))
+        return g.op("Where", made, x, x) if operator == "Greater" else made
+
+    fb.onnx.register_custom_op_symbolic("aten::erfinv", erfinv, 12)
+    try:
+        data = exported(fb.erfinv, fb.zeros(2, dtype=dtype), opset_version=17)
+    finally:
+        fb.onnx.unregister_custom_op_symbolic("aten::erfinv", 12)
+    model = onnx.load_from_string(data)
+    onnx.checker.check_model(model, full_check=True)
+    constants = [n.attribute[0].t.data_type for n in model.graph.node if n.op_type == "Constant"]
+    kept = [t.data_type for t in model.graph.initializer]
+    assert {*constants, *kept} == {model.graph.input[0].type.tensor_type.elem_type}
+
+
 def test_a_function_of_autograd_says_how_it_is_written():
     class Clip(fb.autograd.Function):
         @staticmethod

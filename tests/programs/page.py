@@ -11,6 +11,7 @@ from table import programs
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "programs.md"
 _BY_HAND = "\n## Libraries of today\n"
 """From here on the page is not written, but kept."""
+_NOT_RUN = {"state": "not run", "text": "which was not run"}
 _HEAD = """# Programs of other people
 
 Written by `make programs ARGS=--write`, which runs public programs on PyTorch 2.13 first and then
@@ -18,7 +19,7 @@ with `python -m flambeau run`. What they are, where they come from, and what is 
 (numbers of rounds, and what today's PyTorch or NumPy no longer has: the same for both runs) is in
 `tests/programs/programs.toml`. They read small data of our own making. "12 numbers equal": the
 first 12 numbers that a program prints (losses, accuracies) are PyTorch's for the same seed, to
-0.2 %. Programs that PyTorch itself does not run are left out.
+0.2 %. Programs that PyTorch itself does not run have no row, but are named with what it said.
 
 """
 
@@ -31,9 +32,9 @@ def write(verdicts: Path) -> None:
     weakly = 0
     for program in programs():
         kept = verdicts / f"{program.name.replace('/', '+')}.json"
-        verdict = json.loads(kept.read_text()) if kept.exists() else {"state": "not run"}
+        verdict = json.loads(kept.read_text()) if kept.exists() else _NOT_RUN
         if verdict["state"] == "not run":
-            without.append(program.name)
+            without.append(f"* Without a verdict: {program.name}, {verdict['text']}.\n")
             continue
         weakly += verdict["text"] == "ends"
         counts[program.era][0] += verdict["state"] == "runs"
@@ -48,8 +49,7 @@ def write(verdicts: Path) -> None:
         runs, total = counts[era]
         parts.append(f"* {runs} of {total} {said} run.\n")
     parts.append(f"* Of {weakly} of them nothing is compared: they end.\n")
-    if without:
-        parts.append(f"* Without a verdict, as PyTorch did not finish: {', '.join(without)}.\n")
+    parts += without
     for heading, lines in rows.items():
         parts.append(
             f"\n## {heading}\n\n| program | result |\n|---|---|\n" + "\n".join(lines) + "\n"

@@ -358,6 +358,21 @@ _OF_LIBRARIES = (
 )
 """Functions that libraries call and programs do not."""
 
+_OF_TENSORS = (
+    "allclose",
+    "detach",
+    "equal",
+    "get_device",
+    "is_complex",
+    "is_distributed",
+    "is_floating_point",
+    "is_inference",
+    "is_nonzero",
+    "is_signed",
+    "isclose",
+)
+"""Functions that are no ops, and that classes of the program see called all the same."""
+
 
 def _intercept_own() -> list[_Change]:
     import flambeau
@@ -368,7 +383,7 @@ def _intercept_own() -> list[_Change]:
     changes = _intercept(_functions.__dict__, names)
     public = flambeau.__dict__
     changes += _intercept(public, [n for n in names if n in public and public[n] is raw[n]])
-    changes += _intercept(public, _OF_LIBRARIES)
+    changes += _intercept(public, (*_OF_LIBRARIES, *_OF_TENSORS))
     for namespace in libraries:
         changes += _intercept(namespace, namespace["__all__"])
     return changes

@@ -20,6 +20,10 @@ NUMBERS = (bool, int, float, complex)
 _BOOLEAN = frozenset(
     "Equal Greater GreaterOrEqual Less LessOrEqual And Or Not Xor IsNaN IsInf".split()
 )
+_ALIKE = frozenset(
+    "Add Sub Mul Div Mod Min Max Sum PRelu Equal Greater GreaterOrEqual Less LessOrEqual".split()
+)
+"""Operators whose inputs are of one dtype: that of a number is the other inputs'."""
 _INDICES = frozenset("Shape Size ArgMax ArgMin NonZero".split())
 
 
@@ -305,7 +309,13 @@ class Graph:
         domain = "" if domain in ("onnx", "aten_onnx") else domain
         if domain and domain not in self.shared.domains:
             self.shared.domains[domain] = 1
-        inputs = [a if a is None or isinstance(a, Value) else self.constant(a) for a in args]
+        alike = None
+        if name in _ALIKE and not domain:
+            alike = next((a.dtype for a in args if isinstance(a, Value) and a.dtype), None)
+        inputs = [
+            a if a is None or isinstance(a, Value) else self.constant(a, _number_dtype(a, alike))
+            for a in args
+        ]
         while inputs and inputs[-1] is None:
             inputs.pop()
         made = [Value(self.name()) for _ in range(outputs)]
@@ -601,6 +611,14 @@ class Graph:
     def matmul(self, a: Value, b: Value) -> Value:
         """A product of matrices."""
         return self.op("MatMul", a, b)
+
+
+def _number_dtype(value: object, alike: fb.dtype | None) -> fb.dtype | None:
+    """The dtype of a constant beside values of another; None if the value has its own."""
+    if alike is None or not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    whole = isinstance(value, int) and alike is not fb.bool
+    return alike if alike.is_floating_point or whole else None
 
 
 def _default_dtype(value: object) -> fb.dtype | None:
