@@ -7,6 +7,7 @@ from dataclasses import dataclass, make_dataclass
 
 import pytest
 
+import flambeau as fb
 from flambeau.utils import _pytree as ours
 
 torch = pytest.importorskip("torch")
@@ -124,4 +125,16 @@ def test_prefixes_are_spread_as_by_pytorch(prefix, whole):
     said = [
         lib._broadcast_to_and_flatten(prefix, lib.tree_structure(whole)) for lib in (ours, theirs)
     ]
+    assert said[0] == said[1]
+
+
+def test_sizes_are_taken_apart_and_put_together_as_tuples():
+    said = []
+    for size, lib in ((fb.Size([2, 3]), ours), (torch.Size([2, 3]), theirs)):
+        tree = {"shape": size, "n": [1]}
+        leaves, spec = lib.tree_flatten(tree)
+        found = lib.tree_unflatten(leaves, spec)
+        paths = [(lib.keystr(path), leaf) for path, leaf in lib.tree_flatten_with_path(tree)[0]]
+        mapped = lib.tree_map(lambda n: n + 1, size)
+        said.append((leaves, repr(spec), found, type(found["shape"]), paths, mapped, type(mapped)))
     assert said[0] == said[1]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from flambeau._types.size import Size
+
 __all__ = [
     "BUILTIN_TYPES",
     "STANDARD_DICT_TYPES",
@@ -197,6 +199,7 @@ _register(
 )
 _register(namedtuple, _namedtuple_flatten, _namedtuple_unflatten, _namedtuple_flatten_with_keys)
 BUILTIN_TYPES: frozenset[Any] = frozenset(SUPPORTED_NODES)
+_register(Size, _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys)
 STANDARD_DICT_TYPES: frozenset[Any] = frozenset({dict, OrderedDict, defaultdict})
 
 
