@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import flambeau as torch
 import flambeau.nn.functional as F
@@ -82,6 +83,25 @@ def accuracy(model: Classifier, x: Tensor, y: Tensor) -> float:
     return (indices == y).float().mean().item()
 
 
+class Kept(Protocol):
+    """What a function's passes leave to each other."""
+
+    factor: float
+
+
+class Scaled(torch.autograd.Function):
+    """A function with a gradient of its own, whose context has a type."""
+
+    @staticmethod
+    def forward(ctx: Kept, x: Tensor, factor: float) -> Tensor:
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx: Kept, *grads: Tensor) -> tuple[Tensor, None]:
+        return grads[0] * ctx.factor, None
+
+
 def forms(x: Tensor) -> Tensor:
     """Functions of several forms, subscripts and arithmetic."""
     largest: Tensor = x.max()
@@ -100,11 +120,12 @@ def forms(x: Tensor) -> Tensor:
     flat = x.view(-1).reshape(rows, -1).permute(1, 0).expand(2, -1, -1).tile(1, 2)
     made = torch.zeros(2, 3, dtype=torch.float64), torch.full((2,), 1), x.new_zeros((2, 3))
     numbers: list[float] = torch.linspace(0, 1, 3).tolist()
+    scaled: Tensor = Scaled.apply(x, 2.0)
     grad = x.grad
     if grad is not None:
         grad.zero_()
     used = (largest, named, pairs, middle, where, kept, firsts, lasts, total, parts, made, numbers)
-    return 2 - flat / len(used) ** 2
+    return 2 - flat / len(used) ** 2 + scaled.sum()
 
 
 if __name__ == "__main__":

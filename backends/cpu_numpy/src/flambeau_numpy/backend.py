@@ -185,7 +185,7 @@ class NumpyBackend(plugin.Backend):
         whole = flat.nbytes // kind.itemsize * kind.itemsize
         return flat.view(np.uint8)[:whole].view(kind)
 
-    def from_numpy(self, array: Any, copy: bool = False) -> Array:
+    def from_numpy(self, array: object, copy: bool = False) -> Array:
         """`array` itself as a native array, or a copy of it.
 
         Raises:
@@ -227,7 +227,7 @@ class NumpyBackend(plugin.Backend):
         return array.view()
 
     def from_nested(
-        self, data: Any, dtype: plugin.dtype | None
+        self, data: object, dtype: plugin.dtype | None
     ) -> tuple[Array, plugin.dtype] | None:
         """Nested lists of numbers as an array, with its dtype; None for what needs more care.
 

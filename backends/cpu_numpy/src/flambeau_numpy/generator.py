@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 _WORDS = 624
 _SMALL = 128  # below this, drawing word by word beats the bounded-integer machinery of NumPy
+
+
+class Generator(Protocol):
+    """What kernels that draw know of the generator that they are given."""
+
+    lock: AbstractContextManager[object]
+    next_normal: float | None
+
+    @property
+    def engine(self) -> MT19937:
+        """The source of random bits."""
+        ...
 
 
 class MT19937:

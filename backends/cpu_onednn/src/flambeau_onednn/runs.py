@@ -280,7 +280,7 @@ class Plans:
         self.kept: OrderedDict[Any, Any] = OrderedDict()
         self.lock = make_lock()
 
-    def find(self, key: Any, make: Callable[[], Any]) -> Any:
+    def find(self, key: object, make: Callable[[], Any]) -> Any:
         """What `make` returned for `key`; None where it raised `Unsupported`."""
         with self.lock:
             if key in self.kept:

@@ -224,7 +224,7 @@ class CupyBackend(ArrayBackend):
         """The stream of another library."""
         return _Borrowed(handle, index)
 
-    def default_stream(self, index: int) -> Any:
+    def default_stream(self, index: int) -> _Borrowed:
         """The legacy default stream, which has the same address on all devices."""
         return _Borrowed(0, index)
 

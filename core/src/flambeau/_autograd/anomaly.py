@@ -128,7 +128,7 @@ def checked_apply(
     node: Node,
     apply: Callable[[Any, Any], Any],
     F: Formulas,
-    g: Any,
+    g: object,
 ) -> Any:
     """Apply a node; on failure or NaN, say where its forward call was."""
     try:

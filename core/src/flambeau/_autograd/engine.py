@@ -49,7 +49,7 @@ def link() -> None:
 _accumulating = make_lock()
 
 
-def delivered(grad: Any) -> Any:
+def delivered(grad: object) -> Any:
     """A gradient as a program gets it; `flambeau.utils._wrapped` sets another one."""
     return grad
 
@@ -380,11 +380,11 @@ class _Walk:
         return out
 
 
-def _apply(node: Node, F: Formulas, g: Any) -> Any:
+def _apply(node: Node, F: Formulas, g: object) -> Any:
     return node.apply(F, g)
 
 
-def _watched_apply(node: Node, F: Formulas, g: Any) -> Any:
+def _watched_apply(node: Node, F: Formulas, g: object) -> Any:
     apply = node.apply
     for watch in tuple(watchers):
         apply = partial(watch, node, apply)
@@ -473,7 +473,7 @@ def _run_pre_hooks(node: Node, F: Any, g: Any) -> Any:
     return g
 
 
-def _tensor_hooks(hooks: Hooks, F: BoundBackend, g: Any) -> Any:
+def _tensor_hooks(hooks: Hooks, F: BoundBackend, g: object) -> Any:
     if hooks.tensor:
         grad = _out(F, g)
         for hook in tuple(hooks.tensor.values()):

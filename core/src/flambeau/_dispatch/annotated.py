@@ -140,7 +140,7 @@ def _foreign(
     return None
 
 
-def _items(value: Any, depth: int = 2) -> Iterator[Any]:
+def _items(value: object, depth: int = 2) -> Iterator[Any]:
     """What is in lists and tuples, and in those in them."""
     if depth and isinstance(value, (list, tuple)):
         for item in value:

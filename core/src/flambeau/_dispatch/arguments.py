@@ -78,7 +78,7 @@ def dim_of(dim: Any, ndim: int, *, scalar_as_vector: bool = True) -> int:
 _EVERY = tuple([tuple(range(n)) for n in range(8)])
 
 
-def dims_of(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
+def dims_of(dim: object, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
     """One, several or all (None) dimensions as ascending non-negative ints.
 
     Raises:
@@ -99,7 +99,7 @@ def dims_of(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...
     return tuple(sorted(found)) if ndim else ()
 
 
-def need_list(value: Any, function: str, argument: str) -> Any:
+def need_list(value: object, function: str, argument: str) -> Any:
     """`value` if it is a tuple or list.
 
     Raises:

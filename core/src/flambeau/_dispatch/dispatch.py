@@ -366,7 +366,7 @@ def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
     return out
 
 
-def scalar_native(be: BoundBackend, value: Any, dtype: DType) -> Any:
+def scalar_native(be: BoundBackend, value: object, dtype: DType) -> Any:
     """A Python number as a native operand of `dtype`."""
     if isinstance(value, complex) and not dtype.is_complex:
         value = value != 0 if dtype.category == 0 else value.real
@@ -416,7 +416,7 @@ def drawable(t: Tensor) -> Tensor:
     return be.level.lift(t)  # type: ignore[attr-defined] - of the backend of a level
 
 
-def op(name: str) -> Any:
+def op(name: str) -> Op:
     """A canonical op by name."""
     return OPS[name]
 

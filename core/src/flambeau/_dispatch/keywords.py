@@ -75,11 +75,11 @@ class _WithNames(inspect.Signature):
     def replace(self, **changes: Any) -> inspect.Signature:
         return self._whole().replace(**changes)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         return self._whole().__reduce__()
 
 
-def many(function: str, argument: str, given: tuple[Any, ...], named: Any) -> Any:
+def many(function: str, argument: str, given: tuple[Any, ...], named: object) -> Any:
     """The numbers of ``x.f(2, 3)``, ``x.f((2, 3))`` or ``x.f(argument=(2, 3))``.
 
     Raises:
@@ -99,7 +99,7 @@ def many(function: str, argument: str, given: tuple[Any, ...], named: Any) -> An
     return given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
 
 
-def only_one(function: str, **given: object) -> Any:
+def only_one(function: str, **given: object) -> object:
     """The value of an argument that has several names, of which a call must use one.
 
     Raises:

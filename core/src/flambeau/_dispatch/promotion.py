@@ -44,7 +44,7 @@ def python_number(value: Any) -> Any:
     return value.item() if getattr(value, "shape", None) == () else value
 
 
-def fitting(value: Any, dtype: DType) -> Any:
+def fitting(value: object, dtype: DType) -> Any:
     """A number for elements of `dtype`: cut to a whole number if they are integers.
 
     Raises:

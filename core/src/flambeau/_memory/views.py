@@ -312,7 +312,7 @@ def ambiguous(t: Tensor, what: str) -> RuntimeError:
     )
 
 
-def _step_node(fn: Any, step: Step) -> ViewBackward:
+def _step_node(fn: object, step: Step) -> ViewBackward:
     node = ViewBackward()
     node._hooks = None
     node.edges = (fn,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flambeau._types import dtype as D
 
@@ -16,7 +16,7 @@ class Casts:
     def _to(self, dtype: D.dtype) -> TypedStorage:
         raise NotImplementedError
 
-    def bool(self) -> Any:
+    def bool(self) -> TypedStorage:
         """The storage cast to bool."""
         return self._to(D.bool_)
 
@@ -32,7 +32,7 @@ class Casts:
         """The storage cast to int16."""
         return self._to(D.int16)
 
-    def int(self) -> Any:
+    def int(self) -> TypedStorage:
         """The storage cast to int32."""
         return self._to(D.int32)
 
@@ -48,11 +48,11 @@ class Casts:
         """The storage cast to bfloat16."""
         return self._to(D.bfloat16)
 
-    def float(self) -> Any:
+    def float(self) -> TypedStorage:
         """The storage cast to float32."""
         return self._to(D.float32)
 
-    def double(self) -> Any:
+    def double(self) -> TypedStorage:
         """The storage cast to float64."""
         return self._to(D.float64)
 

@@ -46,7 +46,7 @@ def storage_type(t: Tensor) -> Any:
 
 def reset(
     t: Tensor,
-    source: Any,
+    source: object,
     storage_offset: int,
     size: Sequence[int] | None,
     stride: Sequence[int] | None,

@@ -126,7 +126,7 @@ def resize_like(t: Tensor, model: Tensor) -> Tensor:
     return _reshaped(t, tuple(shape), dense_strides(tuple(shape), preserved_order(shape, stride)))
 
 
-def resize_as(t: Tensor, other: Tensor, memory_format: Any) -> Tensor:
+def resize_as(t: Tensor, other: Tensor, memory_format: object) -> Tensor:
     """`t` itself, of the shape of `other` and, for ``preserve_format``, in its order in memory."""
     shape, stride, _ = geometry_of(other)
     if memory_format is preserve_format:

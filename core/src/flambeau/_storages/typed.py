@@ -142,7 +142,7 @@ class TypedStorage(Casts):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         size = self.dtype.itemsize
         if isinstance(index, slice):
             start, stop = span(index, self.size())
@@ -172,7 +172,7 @@ class TypedStorage(Casts):
         self[:] = value
         return self
 
-    def copy_(self, source: Any, non_blocking: object = None) -> TypedStorage:
+    def copy_(self, source: object, non_blocking: object = None) -> TypedStorage:
         """Write the elements of another storage, cast to this dtype, from the first on.
 
         Raises:
@@ -351,7 +351,7 @@ CUDA_LEGACY: dict[DType, Any] = {d: _legacy_class(d, "cuda") for d in D.ALL}
 _NAMED = {legacy_name(d): d for d in D.ALL}
 
 
-def _dtype_named(name: Any) -> DType:
+def _dtype_named(name: object) -> DType:
     if isinstance(name, str):
         found = _NAMED.get(name.rpartition(".")[2])
         if found is not None:

@@ -134,7 +134,7 @@ class UntypedStorage(Casts):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def __getitem__(self, index: Any) -> UntypedStorage | int:
+    def __getitem__(self, index: object) -> UntypedStorage | int:
         if isinstance(index, slice):
             start, stop = span(index, self.nbytes())
             return UntypedStorage._of(part(self._st, start, stop))
@@ -159,7 +159,7 @@ class UntypedStorage(Casts):
         self[:] = value
         return self
 
-    def copy_(self, source: Any, non_blocking: object = None) -> UntypedStorage:
+    def copy_(self, source: object, non_blocking: object = None) -> UntypedStorage:
         """Write the bytes of another storage, from the first on.
 
         Raises:

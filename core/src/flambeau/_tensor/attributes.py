@@ -60,11 +60,11 @@ class Attributes(dict[str, Any]):
         for name, value in dict(*args, **kwargs).items():
             self[name] = value
 
-    def __ior__(self, other: Any) -> Attributes:
+    def __ior__(self, other: object) -> Attributes:
         self.update(other)
         return self
 
-    def setdefault(self, name: str, default: Any = None) -> Any:
+    def setdefault(self, name: str, default: object = None) -> Any:
         """As of any dictionary."""
         if name not in self:
             self[name] = default
@@ -91,12 +91,12 @@ class Attributes(dict[str, Any]):
         return dict, (dict(self),)
 
 
-def _get(t: Any) -> dict[str, Any]:
+def _get(t: object) -> dict[str, Any]:
     """What programs have set on the tensor, by name; changes of it reach the tensor."""
     return Attributes(t)
 
 
-def _set(t: Any, value: dict[str, Any]) -> None:
+def _set(t: object, value: dict[str, Any]) -> None:
     value = dict(value)
     shown = Attributes(t)
     shown.clear()

@@ -20,7 +20,7 @@ def type_name(t: Tensor) -> str:
     return f"torch.{where}{D.TENSOR_TYPE_NAMES[t.dtype]}"
 
 
-def dtype_and_device(name: Any) -> tuple[DType, Device | None]:
+def dtype_and_device(name: object) -> tuple[DType, Device | None]:
     """What a dtype, legacy type or its name stands for.
 
     Raises:

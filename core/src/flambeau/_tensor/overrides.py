@@ -197,11 +197,11 @@ class Overridable:
                 function.__code__ = self._code
             self._plain = function
         elif function.__code__ is not self._noticed:
-            self._code = function.__code__
+            code = self._code = function.__code__
             self._plain = twin(function)
             if self._noticed is None:
                 self._noticed = code_that_calls(
-                    self._code, "*args, **kwargs", "*args, **kwargs", self._called
+                    code, "*args, **kwargs", "*args, **kwargs", self._called
                 )
             function.__code__ = self._noticed
 

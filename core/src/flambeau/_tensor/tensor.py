@@ -117,7 +117,9 @@ class Tensor(TensorMethods, TensorBase):
             _saying().prepare(cls)
 
     @staticmethod
-    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options: Any) -> Any:
+    def _make_subclass(
+        cls: type, data: Tensor, require_grad: bool = False, **options: object
+    ) -> Any:
         """An instance of a subclass that shares the memory of `data`, as a leaf."""
         if not isinstance(data, Tensor):
             raise TypeError(
@@ -1062,10 +1064,10 @@ class Tensor(TensorMethods, TensorBase):
 
     def resize_as_(
         self,
-        other: Any = None,
+        other: object = None,
         *,
         memory_format: MemoryFormat | None = None,
-        tensor: Any = None,
+        tensor: object = None,
     ) -> Tensor:
         """`resize_` to the shape of `other` (`tensor` in PyTorch 1.0).
 

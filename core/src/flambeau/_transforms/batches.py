@@ -255,7 +255,7 @@ def _arrays(op: Op | RetypingView | ViewOp, args: tuple[Any, ...]) -> list[Batch
 def _entry(op: Op, args: tuple[Any, ...], i: int) -> list[Any]:
     """The arguments of an op for one entry of the batch."""
 
-    def one(a: BatchedArray) -> Any:
+    def one(a: BatchedArray) -> Tensor:
         return a if a is None else a.value[i] if a.batched else a.value
 
     found = []

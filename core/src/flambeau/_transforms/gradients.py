@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 from flambeau._autograd import engine
 from flambeau._autograd.modes import recording, set_recording
@@ -25,7 +25,7 @@ class GradLevel(Level):
 
     name = "GradTrackingTensor"
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         self.records = recording()
         set_recording(True)
         return super().__enter__()

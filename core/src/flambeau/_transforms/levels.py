@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._dispatch import bound as _bound
@@ -92,7 +92,7 @@ class Level:
         self._known: dict[int, Tensor] = {}
         self._arguments: list[tuple[Tensor, Tensor]] = []  # own ones, and those outside
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         self._outside = now.depth
         self.depth = now.depth = now.depth + 1
         now.stack.append(self)
@@ -257,7 +257,7 @@ class Runtime:
         self.device_type = below.device.type
         self.indexed = below.backend.indexed
 
-    def to_array(self, value: Any) -> Any:
+    def to_array(self, value: object) -> Any:
         return value
 
     def dtype_of(self, array: LevelArray) -> DType:

@@ -24,7 +24,7 @@ class layout:  # noqa: N801 - PyTorch's name
     def __repr__(self) -> str:
         return f"torch.{self._name}"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         return _named, (self._name,)
 
 

@@ -105,7 +105,7 @@ def keystr(kp: Iterable[object]) -> str:
     return "".join(map(str, kp))
 
 
-def key_get(obj: Any, kp: Iterable[Any]) -> Any:
+def key_get(obj: object, kp: Iterable[Any]) -> Any:
     """What is at a path inside a container."""
     for key in kp:
         obj = key.get(obj)
@@ -117,7 +117,7 @@ def arg_tree_leaves(*args: object, **kwargs: object) -> list[Any]:
     return [leaf for each in (*args, *kwargs.values()) for leaf in tree_leaves(each)]
 
 
-def map_only(kind: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+def map_only(kind: object, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """A decorator: the function is called with what is of a type, or fulfils a condition.
 
     Raises:
@@ -169,7 +169,7 @@ def register_dataclass(
             )
     names = list(field_names)
 
-    def flatten(obj: Any) -> tuple[list[Any], list[list[str]]]:
+    def flatten(obj: object) -> tuple[list[Any], list[list[str]]]:
         there = [name for name in names if getattr(obj, name) is not None]
         return [getattr(obj, n) for n in there], [there, [n for n in names if n not in there]]
 
@@ -177,7 +177,7 @@ def register_dataclass(
         there, empty = context
         return cls(**dict(zip(there, values, strict=True)), **dict.fromkeys(empty))
 
-    def with_keys(obj: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    def with_keys(obj: object) -> tuple[list[tuple[Any, Any]], Any]:
         values, context = flatten(obj)
         return list(zip(map(GetAttrKey, context[0]), values, strict=True)), context
 

@@ -122,7 +122,7 @@ class GetAttrKey(NamedTuple):
     def __str__(self) -> str:
         return f".{self.name}"
 
-    def get(self, obj: Any) -> Any:
+    def get(self, obj: object) -> Any:
         """The child at this place."""
         return getattr(obj, self.name)
 
@@ -380,7 +380,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
         )
     source = iter(given)
 
-    def build(spec: TreeSpec) -> object:
+    def build(spec: TreeSpec) -> Any:
         if spec.is_leaf():
             return next(source)
         children = [build(child) for child in spec.children_specs]
@@ -420,7 +420,10 @@ def tree_map(
 
 
 def tree_map_(
-    func: Callable[..., Any], tree: Any, *rests: object, is_leaf: Callable[..., Any] | None = None
+    func: Callable[..., Any],
+    tree: object,
+    *rests: object,
+    is_leaf: Callable[..., Any] | None = None,
 ) -> Any:
     """Call a function with every leaf and return the container as it is."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
@@ -442,14 +445,14 @@ def tree_map_only(
 
 
 def tree_all(
-    pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[..., Any] | None = None
+    pred: Callable[[Any], bool], tree: object, is_leaf: Callable[..., Any] | None = None
 ) -> bool:
     """Whether a condition holds for all leaves."""
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_any(
-    pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[..., Any] | None = None
+    pred: Callable[[Any], bool], tree: object, is_leaf: Callable[..., Any] | None = None
 ) -> bool:
     """Whether a condition holds for some leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
@@ -461,7 +464,10 @@ def tree_is_leaf(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> 
 
 
 def tree_map_only_(
-    kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    kind: object,
+    func: Callable[..., Any],
+    tree: object,
+    is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
     """Call a function with every leaf of a type and return the container as it is."""
     tree_map_only(kind, func, tree, is_leaf)

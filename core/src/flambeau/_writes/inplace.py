@@ -366,7 +366,7 @@ def adopt(self: Tensor, value: object, *, replaces: bool = False) -> None:
     self._seen = None  # to be renewed
 
 
-def _through(value: Any) -> Any:
+def _through(value: object) -> Any:
     if isinstance(value, Node):
         return value
     # The result was a leaf itself (``x.copy_(leaf)`` without promotion): an identity stands
@@ -404,7 +404,7 @@ class _Identity(Node):
 
     title = "CopyBackwards"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: object, g: object) -> tuple[Any, ...]:
         return (g,)
 
 
@@ -469,7 +469,7 @@ def copy_(
     return self
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: object) -> Tensor:
     """Write one number (or 0-d tensor) everywhere."""
     be = self._be
     if be.strided and type(value) in self.dtype.takes and not (self._rg and recording()):

@@ -41,7 +41,7 @@ class Call:
         self._names = tuple(names)
         self._rules: dict[str, str | None] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         now = current()
         if not now.on:
             return self._plain(*args, **kwargs)

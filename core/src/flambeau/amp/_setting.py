@@ -55,7 +55,7 @@ local = _Local()
 """Of a thread: how many blocks are open, and the narrow copies of weights."""
 
 
-def _checked(device_type: Any) -> str:
+def _checked(device_type: object) -> str:
     """The type of a device that PyTorch, or a plugin, has."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")

@@ -121,7 +121,7 @@ class GradScaler:
         self._scale = fb.full((), self._init_scale, dtype=fb.float32, device=dev)
         self._growth_tracker = fb.full((), self._init_growth_tracker, dtype=fb.int32, device=dev)
 
-    def scale(self, outputs: Any) -> Any:
+    def scale(self, outputs: object) -> Any:
         """A loss, or each of an iterable of them, times the scale.
 
         Raises:

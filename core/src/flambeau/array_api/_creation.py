@@ -11,7 +11,7 @@ from flambeau._dispatch.annotated import all_take_as_annotated
 
 if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
-    from flambeau._types.hints import DeviceLike
+    from flambeau._types.hints import DeviceLike, Number
 
 
 __all__ = [
@@ -39,7 +39,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def asarray(
-    obj: Any,
+    obj: object,
     /,
     *,
     dtype: DType | None = None,
@@ -58,10 +58,10 @@ def asarray(
 
 
 def arange(
-    start: Any,
+    start: float,
     /,
-    stop: Any = None,
-    step: Any = 1,
+    stop: float | None = None,
+    step: float = 1,
     *,
     dtype: DType | None = None,
     device: DeviceLike | None = None,
@@ -76,7 +76,7 @@ def arange(
     return fb.arange(start, stop, step, dtype=dtype, device=device)
 
 
-def empty(shape: Any, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def empty(shape: object, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor of any values."""
     return fb.empty(_sizes(shape), dtype=dtype, device=device)
 
@@ -114,14 +114,19 @@ def from_dlpack(
 
 
 def full(
-    shape: Any, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike | None = None
+    shape: Any, fill_value: Number, *, dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """A tensor of one value."""
     return fb.full(_sizes(shape), fill_value, dtype=dtype, device=device)
 
 
 def full_like(
-    x: Tensor, /, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike | None = None
+    x: Tensor,
+    /,
+    fill_value: Number,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """A tensor of one value, like another one."""
     return fb.full_like(x, fill_value, dtype=dtype, device=device)
@@ -148,7 +153,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     return list(fb.meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 
-def ones(shape: Any, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def ones(shape: object, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor of ones."""
     return fb.ones(_sizes(shape), dtype=dtype, device=device)
 
@@ -170,7 +175,7 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return fb.triu(x, k)
 
 
-def zeros(shape: Any, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def zeros(shape: object, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor of zeros."""
     return fb.zeros(_sizes(shape), dtype=dtype, device=device)
 

@@ -77,7 +77,7 @@ def iinfo(type: object, /) -> IntegerFacts:
     return IntegerFacts(found.bits, found.max, found.min, dtype)
 
 
-def isdtype(dtype: fb.dtype, kind: Any) -> builtins.bool:
+def isdtype(dtype: fb.dtype, kind: object) -> builtins.bool:
     """Whether a dtype is of a kind: a dtype, a name such as "integral", or a tuple of both.
 
     >>> import flambeau as fb

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flambeau._types.dtype import dtype as DType
+    from flambeau._types.hints import DeviceLike
 
 
 _ALONG_ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
@@ -58,14 +59,14 @@ globals().update({name: _along_many(name) for name in _ALONG_MANY})
 
 
 def fftfreq(
-    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: object = None
+    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """The frequencies of a transform's elements."""
     return fb.fft.fftfreq(n, d, dtype=dtype, device=device)
 
 
 def rfftfreq(
-    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: object = None
+    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """The frequencies of the elements of a transform of real numbers."""
     return fb.fft.rfftfreq(n, d, dtype=dtype, device=device)

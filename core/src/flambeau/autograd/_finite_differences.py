@@ -335,7 +335,7 @@ def _without_gradient(output: Tensor) -> Tensor:
     return Undefined.apply(output)
 
 
-def as_tuple(value: Any) -> tuple[Any, ...]:
+def as_tuple(value: object) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 

@@ -110,7 +110,7 @@ def _give_kernels_back() -> None:
         _originals.clear()
 
 
-def begin(name: str, scope: int, sequence: int, args: tuple[Any, ...], be: Any) -> Any:
+def begin(name: str, scope: int, sequence: int, args: tuple[Any, ...], be: object) -> Any:
     """Announce an event; `end` takes what this returns."""
     return [(to, to.begin(name, scope, sequence, args, be)) for to in tuple(_listeners)]
 
@@ -156,7 +156,7 @@ def _announced(name: str, kernel: Callable[..., Any], be: BoundBackend) -> Calla
     return run
 
 
-def _around_node(node: Node, apply: Callable[[Any, Any], Any], F: Formulas, g: Any) -> Any:
+def _around_node(node: Node, apply: Callable[[Any, Any], Any], F: Formulas, g: object) -> Any:
     if isinstance(node, Out):  # a hand-over between two nodes, no work
         return apply(F, g)
     tokens = begin(

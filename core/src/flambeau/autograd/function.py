@@ -338,12 +338,12 @@ class Function:
         )
 
     @staticmethod
-    def setup_context(ctx: object, inputs: tuple[Any, ...], output: object) -> Any:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
         """Fill the context after a forward that takes none."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: object, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradient of each argument of forward from the gradients of its results."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
@@ -351,7 +351,7 @@ class Function:
         )
 
     @staticmethod
-    def jvp(ctx: object, *grad_inputs: Any) -> Any:
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the results from those of the arguments, in forward mode.
 
         Without it, forward mode takes the derivative of `backward`.
@@ -362,7 +362,7 @@ class Function:
         )
 
     @staticmethod
-    def vmap(info: object, in_dims: tuple[Any, ...], *args: Any) -> Any:
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
         """The results for a batch of arguments, and where the batch is in them.
 
         `info` has ``batch_size`` and ``randomness``; `in_dims` says where the batch is in each

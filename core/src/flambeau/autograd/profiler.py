@@ -237,7 +237,7 @@ class emit_nvtx:  # noqa: N801 - PyTorch's name
             self._backend.synchronize(self._backend.current_device())
             self._backend = None
 
-    def begin(self, name: str, scope: int, sequence: int, args: tuple[Any, ...], be: Any) -> Any:
+    def begin(self, name: str, scope: int, sequence: int, args: tuple[Any, ...], be: object) -> Any:
         """Open a range; called by the recorder."""
         backend = self._backend
         text = name

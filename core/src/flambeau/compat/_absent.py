@@ -31,7 +31,7 @@ class AbsentFunction:
         self.__module__ = path.rpartition(".")[0]
         self._path = path
 
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
         _refuse(self._path)
 
     def __repr__(self) -> str:

@@ -158,7 +158,7 @@ _value(
 
 
 @_instead_of(f"{_PLACE}.{_COMPOSED}.domain")
-def _(domain: Any) -> Any:
+def _(domain: object) -> Any:
     constraints = fb.distributions.constraints
     return constraints.dependent_property(
         lambda self: self.parts[0].domain if self.parts else constraints.real
@@ -166,7 +166,7 @@ def _(domain: Any) -> Any:
 
 
 @_instead_of(f"{_PLACE}.{_COMPOSED}.codomain")
-def _(codomain: Any) -> Any:
+def _(codomain: object) -> Any:
     constraints = fb.distributions.constraints
     return constraints.dependent_property(
         lambda self: self.parts[-1].codomain if self.parts else constraints.real

@@ -251,7 +251,7 @@ def _get_default_store() -> Store:
     return need_world().store
 
 
-def need_group(group: Any) -> ProcessGroup:
+def need_group(group: object) -> ProcessGroup:
     """The group, that of all processes for None.
 
     Raises:

@@ -31,6 +31,7 @@ from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.overrides import offer_calls
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import DeviceLike
 from flambeau._writes.out import deliver
 from flambeau.fft._arguments import (
     Dims,
@@ -413,7 +414,7 @@ def fftfreq(
     out: Tensor | None = None,
     dtype: D.dtype | None = None,
     layout: Layout | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of `fft` of `n` values `d` apart: 0, 1, ..., then the negative ones, / (n d).
@@ -435,7 +436,7 @@ def rfftfreq(
     out: Tensor | None = None,
     dtype: D.dtype | None = None,
     layout: Layout | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of `rfft` of `n` values `d` apart: 0, 1, ..., n // 2, divided by (n d).

@@ -115,7 +115,7 @@ def outputs(tree: object, function: str) -> tuple[list[Tensor], Any]:
     return leaves, spec
 
 
-def with_aux(function: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+def with_aux(function: str, result: object, has_aux: bool) -> tuple[Any, Any]:
     """What a function returned, and what it returned beside that.
 
     Raises:

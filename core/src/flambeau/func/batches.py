@@ -111,7 +111,7 @@ def _mapped(
         return _unbatched(level, _name(func), result, out_dims)
 
 
-def _unbatched(level: BatchLevel, name: str, result: object, out_dims: Any) -> Any:
+def _unbatched(level: BatchLevel, name: str, result: object, out_dims: object) -> Any:
     outputs, structure = tree_flatten(result)
     if isinstance(result, fb.Tensor):
         dims = [out_dims] if out_dims is None or isinstance(out_dims, int) else None
@@ -152,7 +152,7 @@ def _unbatched(level: BatchLevel, name: str, result: object, out_dims: Any) -> A
     return tree_unflatten(found, structure)
 
 
-def _joined(parts: list[Any], out_dims: Any) -> Any:
+def _joined(parts: list[Any], out_dims: object) -> Any:
     """The results of chunks as one."""
     flat = [tree_flatten(part) for part in parts]
     structure = flat[0][1]
@@ -192,7 +192,7 @@ def spread(tree: object, spec: TreeSpec) -> list[Any] | None:
 
 
 def _dims_of_arguments(
-    name: str, in_dims: Any, args: tuple[Any, ...], leaves: list[Any], spec: TreeSpec
+    name: str, in_dims: object, args: tuple[Any, ...], leaves: list[Any], spec: TreeSpec
 ) -> list[Any]:
     head = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):

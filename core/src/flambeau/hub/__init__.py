@@ -119,7 +119,7 @@ def load(
     verbose: bool = True,
     skip_validation: bool = False,
     **kwargs: object,
-) -> Any:
+) -> object:
     """What an entry point of a repository returns, such as a model with its weights.
 
     The code of the repository runs in this process.  If it says ``import torch``, call this inside
@@ -338,7 +338,7 @@ def _fetch_archive(
     raise ValueError(f"cannot find {ref or 'main or master'} in {_ARCHIVES}/{owner}/{repository}")
 
 
-def _ask_for_trust(base: str, owner: str, repository: str, trust: Any, caller: str) -> None:
+def _ask_for_trust(base: str, owner: str, repository: str, trust: object, caller: str) -> None:
     if trust not in (True, False, "check", None):
         raise ValueError(f'trust_repo must be True, False, "check" or None, not {trust!r}')
     # PyTorch's entries, "owner_name", are not read: they may mean several repositories.

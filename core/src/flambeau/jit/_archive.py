@@ -60,7 +60,7 @@ class _Call:
 class _Pickler(_pickler.TorchPickler):
     """Writes values as PyTorch's archives of programs have them."""
 
-    def save(self, obj: Any, save_persistent_id: bool = True) -> Any:
+    def save(self, obj: object, save_persistent_id: bool = True) -> Any:
         if isinstance(obj, _Named):
             self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
         elif isinstance(obj, _Call):
@@ -124,11 +124,11 @@ class _Writer:
             return _Call(_Named("torch", "device"), (str(value),))
         return value
 
-    def _tagged(self, made: Any, kind: Type) -> _Call:
+    def _tagged(self, made: object, kind: Type) -> _Call:
         name = _Named("torch.jit._pickle", "restore_type_tag")
         return _Call(name, (made, kind.annotation))
 
-    def object(self, value: Any) -> _Made:
+    def object(self, value: object) -> _Made:
         """A module or an object of a scripted class."""
         found = self.objects.get(id(value))
         if found is None:
@@ -233,7 +233,7 @@ def _final(value: object) -> str | None:
 
 
 @takes_as_annotated
-def save(m: Any, f: Any, _extra_files: Mapping[str, Any] | None = None) -> None:
+def save(m: object, f: object, _extra_files: Mapping[str, Any] | None = None) -> None:
     """Write a scripted module or function to an archive, which `load` and PyTorch's read.
 
     The archive has the code of all that is called and the parameters, buffers and attributes. A
@@ -315,7 +315,7 @@ def _placeholder(function: ScriptFunction) -> ClassType:
 
 def load(
     f: Callable[..., Any],
-    map_location: Any = None,
+    map_location: object = None,
     _extra_files: dict[str, Any] | None = None,
     _restore_shapes: bool = False,
 ) -> Any:

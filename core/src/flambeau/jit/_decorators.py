@@ -102,7 +102,7 @@ def export(fn: F) -> F:
     return _mark(fn, _EXPORTED)
 
 
-def plain(fn: Any) -> Any:
+def plain(fn: object) -> Any:
     """A public function itself, where one that offers its calls, or an older one, has its name."""
     inner = getattr(fn, "_function", None)
     return plain(inner) if inner is not None and getattr(fn, "__wrapped__", None) is inner else fn

@@ -153,7 +153,7 @@ class _Writer:
             return repr(what) if what >= 0 and not math.copysign(1, what) < 0 else f"({what!r})"
         return self.object(what)
 
-    def object(self, what: Any) -> str:
+    def object(self, what: object) -> str:
         """The name of a global that is an object."""
         name = self.known.get(id(what))
         if name is None:
@@ -524,7 +524,7 @@ def _is_foreign(kind: Type) -> bool:
     return isinstance(kind, ClassType) and kind.is_foreign
 
 
-def _method(of: Any, name: str) -> Any:
+def _method(of: object, name: str) -> Any:
     type_of_object = compiler.classes.type_of_object
 
     method = type_of_object(of).method(name)
@@ -684,7 +684,7 @@ def is_value_of(value: object, kind: Type) -> bool:
 _PLAIN: dict[Type, Any] = {T.INT: int, T.FLOAT: float, T.STR: str, T.BOOL: bool}
 
 
-def cast(value: Any, kind: Type, exact: bool = False) -> Any:
+def cast(value: object, kind: Type, exact: bool = False) -> Any:
     """A value as one of a type; containers are copied.
 
     Raises:

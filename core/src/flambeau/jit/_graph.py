@@ -498,7 +498,7 @@ class Graph:
 
     __repr__ = __str__
 
-    def str(self, print_source_ranges: bool = True) -> Any:
+    def str(self, print_source_ranges: bool = True) -> str:
         """The text of it, with or without the places in the source."""
         text = self.__str__()
         if print_source_ranges:

@@ -48,7 +48,7 @@ class ScriptMethod:
         self.function, self.of = function, of
         self.name = self.__name__ = function.name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         run = self.function._run
         if run is None:
             checked = compiler.execute.checked
@@ -260,7 +260,7 @@ class ScriptModule(nn.Module):
         """The graph that runs: inlined, and simplified."""
         return self._method("forward").graph_for(*args, **kwargs)
 
-    def save(self, f: Any, _extra_files: Mapping[str, Any] | None = None) -> None:
+    def save(self, f: object, _extra_files: Mapping[str, Any] | None = None) -> None:
         """Write an archive: see `flambeau.jit.save`."""
         save = compiler.archive.save
 
@@ -291,7 +291,7 @@ class RecursiveScriptModule(ScriptModule, recursive=True):
     torch.Size([3, 1])
     """
 
-    def compile(self, **options: Any) -> None:
+    def compile(self, **options: object) -> None:
         """Refused: what `script` made is compiled.
 
         Raises:

@@ -59,11 +59,11 @@ class Table:
         self.storages: dict[str, Any] = {}
         self.tensors = [self._tensor(each) for each in self.listed(self.model, "tensors")]
 
-    def wrong(self, what: Any, wanted: str) -> CheckpointError:
+    def wrong(self, what: object, wanted: str) -> CheckpointError:
         """The error that something in the file is none of what it should be."""
         return CheckpointError(f"model.json has {shown(what)} where {wanted} should be", self.path)
 
-    def entry(self, of: Any, name: str, default: Any) -> Any:
+    def entry(self, of: object, name: str, default: object) -> Any:
         """A field; files of other programs have its name with underscores."""
         if not isinstance(of, dict):
             raise self.wrong(of, "an object")
@@ -78,21 +78,21 @@ class Table:
             raise self.wrong(value, "a number")
         return value
 
-    def text(self, of: Any, name: str) -> str:
+    def text(self, of: object, name: str) -> str:
         """A text."""
         value = self.entry(of, name, "")
         if not isinstance(value, str):
             raise self.wrong(value, "a text")
         return value
 
-    def listed(self, of: Any, name: str) -> list[Any]:
+    def listed(self, of: object, name: str) -> list[Any]:
         """A list."""
         value = self.entry(of, name, [])
         if not isinstance(value, list):
             raise self.wrong(value, "a list")
         return value
 
-    def tensor(self, at: Any) -> Any:
+    def tensor(self, at: object) -> Any:
         """A tensor of the table."""
         at = self.number(at)
         if not 0 <= at < len(self.tensors):
@@ -146,7 +146,7 @@ class _Modules:
         self.check_names = check_names
         self.count = 0
 
-    def module(self, given: Any, path: str, depth: int = 0) -> Any:
+    def module(self, given: object, path: str, depth: int = 0) -> Any:
         """A module of the file as an object of a class."""
         if depth > _DEEPEST:
             raise CheckpointError("the modules of the archive are too deep", self.table.path)
@@ -187,7 +187,7 @@ class _Modules:
         fit = all(part.isidentifier() for part in parts)
         return ".".join(parts) if fit and self.count == 1 else f"module_{self.count - 1}.Module"
 
-    def _parameter(self, kind: ClassType, state: dict[str, Any], given: Any) -> None:
+    def _parameter(self, kind: ClassType, state: dict[str, Any], given: object) -> None:
         table = self.table
         name = table.text(given, "name")
         buffer = table.entry(given, "isBuffer", False) is True
@@ -212,7 +212,7 @@ class _Modules:
         if kind.attributes[name] is T.TENSOR:
             kind.buffers.add(name)
 
-    def _methods(self, kind: ClassType, given: Any) -> None:
+    def _methods(self, kind: ClassType, given: object) -> None:
         table = self.table
         key = table.text(table.entry(given, "torchscriptArena", {}), "key")
         if not key:

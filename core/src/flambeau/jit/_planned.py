@@ -163,7 +163,7 @@ class Planned:
         self.arrays: Sequence[Any] = ()
         self.held_kind: Any = None
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         if self.recorded and recording():
             self.recorded -= 1
             return self.raw(*args)
@@ -220,7 +220,7 @@ class Planned:
         return True
 
     def _repeated(
-        self, key: Any, plan: Entry, held: tuple[Any, ...], given: tuple[Any, ...]
+        self, key: object, plan: Entry, held: tuple[Any, ...], given: tuple[Any, ...]
     ) -> None:
         """Look at the next call first as if it were like this one."""
         found = self.repeats.get(key)
@@ -252,7 +252,7 @@ class Planned:
         return kind
 
     def _counted(
-        self, key: Any, args: tuple[Any, ...], given: tuple[Any, ...], leaves: list[Any]
+        self, key: object, args: tuple[Any, ...], given: tuple[Any, ...], leaves: list[Any]
     ) -> Any:
         """Run a call that has no plan, and make one of it if there have been some of its kind."""
         kept = len(self.plans) + len(self.pending)

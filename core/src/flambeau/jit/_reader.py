@@ -66,14 +66,14 @@ class _Numbers(_Object):
     """A list of integers there."""
 
 
-def _build(values: Any) -> list[Any]:
+def _build(values: object) -> list[Any]:
     """A list of one type."""
     if not isinstance(values, list):
         raise ValueError("the elements of a list are no list")
     return values
 
 
-def _tagged(value: object, tag: Any) -> Any:
+def _tagged(value: object, tag: object) -> object:
     """A value whose type is known from the code as well."""
     return value
 
@@ -97,7 +97,7 @@ class _Values(_load._Reader):
         self.made: dict[str, type] = {}
         self.table: Any = None
 
-    def _numbered(self, at: Any) -> Tensor:
+    def _numbered(self, at: object) -> Tensor:
         """A tensor of an older archive, by its number."""
         return self.table.tensor(at)
 
@@ -165,7 +165,7 @@ class _Values(_load._Reader):
             return True
         return _names.may_call(func)
 
-    def _stored(self, pid: Any) -> Any:
+    def _stored(self, pid: object) -> Any:
         kind, key, location, count = self.checked_id(pid, 5)
         known = self._storages.get(key)
         if known is None:
@@ -228,7 +228,7 @@ class _Constants(V.Sugar):
         return c.constant(value, self.types[name], node)
 
 
-def _has_few_parts(value: Any) -> bool:
+def _has_few_parts(value: object) -> bool:
     """Whether walking through a value ends soon: tuples of twice the same grow with each level."""
     left, count = [value], 0
     while left:
@@ -472,7 +472,7 @@ def _texts(node: ast.expr) -> list[str]:
     return found
 
 
-def read(f: Any, map_location: Any, extra: dict[str, Any] | None) -> ScriptModule:
+def read(f: object, map_location: object, extra: dict[str, Any] | None) -> ScriptModule:
     """The module of an archive."""
     with _load._opened(f, False) as (source, _, finish):
         values = _Values(source, map_location)
@@ -589,7 +589,7 @@ class _Builder:
             self._attribute(module, kind, name, self._of(each, name, self.value(state[name])))
         return module
 
-    def _of(self, kind: Type, name: str, value: Any) -> Any:
+    def _of(self, kind: Type, name: str, value: object) -> Any:
         """The value of an attribute, if it can be of its type."""
         if isinstance(kind, ClassType):
             try:

@@ -143,7 +143,7 @@ class CompilationUnit:
         if lang is not None:
             self.define(lang, _frames_up=_frames_up + 1)
 
-    def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> CompilationUnit:
+    def define(self, lang: str, rcb: object = None, _frames_up: int = 0) -> CompilationUnit:
         """Add the functions of a text; those that it calls may be in it, in any order.
 
         Raises:
@@ -179,7 +179,7 @@ class CompilationUnit:
         return found
 
 
-def annotate(the_type: Any, the_value: V) -> V:
+def annotate(the_type: object, the_value: V) -> V:
     """Say of which type a value is: a scripted function takes it so, Python as it is.
 
     >>> import flambeau as fb

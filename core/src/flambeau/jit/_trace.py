@@ -152,16 +152,16 @@ def _traced_function(
 
 
 def trace_module(
-    mod: Any,
+    mod: object,
     inputs: Mapping[str, Any],
     optimize: bool | None = None,
     check_trace: bool = True,
-    check_inputs: Any = None,
+    check_inputs: object = None,
     check_tolerance: float = 1e-5,
     strict: bool = True,
     _force_outplace: bool = False,
-    _module_class: Any = None,
-    _compilation_unit: Any = None,
+    _module_class: object = None,
+    _compilation_unit: object = None,
     example_inputs_is_kwarg: bool = False,
     _store_inputs: bool = True,
 ) -> Any:
@@ -222,7 +222,7 @@ def _traced_module(module: Module, methods: Mapping[str, Any], checks: Any) -> T
 
 def _get_trace_graph(
     f: Callable[..., Any],
-    args: Any = (),
+    args: object = (),
     kwargs: Mapping[str, Any] | None = None,
     strict: bool = True,
     _force_outplace: bool = False,
@@ -309,7 +309,7 @@ def _same_random_numbers() -> Iterator[None]:
         fb.set_rng_state(state)
 
 
-def _cloned(what: Any) -> Any:
+def _cloned(what: object) -> Any:
     if isinstance(what, fb.Tensor):
         return what.detach().clone().requires_grad_(what.requires_grad)
     if isinstance(what, dict):
@@ -321,7 +321,7 @@ def _cloned(what: Any) -> Any:
     return what
 
 
-def _flat(what: Any) -> list[Any]:
+def _flat(what: object) -> list[Any]:
     if isinstance(what, fb.Tensor):
         return [what]
     if isinstance(what, dict):
@@ -332,8 +332,8 @@ def _flat(what: Any) -> list[Any]:
 
 
 def _compare(
-    expected: Any,
-    found: Any,
+    expected: object,
+    found: object,
     tolerance: float,
     graph: Graph,
 ) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._dispatch.dispatch import all_values
 from flambeau._tensor.tensor import Tensor
 from flambeau._writes.out import deliver, deliver_all
@@ -34,7 +32,7 @@ def _check_values(name: str, values: Tensor) -> None:
         )
 
 
-def _check_driver(name: str, driver: Any, a: Tensor) -> None:
+def _check_driver(name: str, driver: object, a: Tensor) -> None:
     if driver is not None and a.device.type != "cuda":
         raise RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs")
     if driver not in _DRIVERS:

@@ -281,7 +281,7 @@ def lu(A: Tensor, *, pivot: bool = True, out: object = None) -> R.linalg_lu:
     )  # type: ignore[return-value]
 
 
-def check_factors(name: str, packed: Tensor, pivots: Any) -> None:
+def check_factors(name: str, packed: Tensor, pivots: object) -> None:
     """Refuse what is no packed LU decomposition.
 
     Raises:

@@ -27,7 +27,7 @@ class ProcessException(Exception):  # noqa: N818 - PyTorch's names
         self.error_index = error_index
         self.pid = pid
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[ProcessException], tuple[str, int, int]]:
         return type(self), (self.msg, self.error_index, self.pid)
 
 
@@ -50,7 +50,7 @@ class ProcessExitedException(ProcessException):
         self.exit_code = exit_code
         self.signal_name = signal_name
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         facts = (self.msg, self.error_index, self.pid, self.exit_code, self.signal_name)
         return type(self), facts
 

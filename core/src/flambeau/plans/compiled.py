@@ -88,7 +88,7 @@ class Compiled:
     def __get__(self, instance: object, owner: object = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         told = self._told
         told.calls += 1
         if _watchers and not _dispatch.modes:  # that see ops: also of a function that is all plan

@@ -294,7 +294,7 @@ class Entry:
         slots: list[int] = []
         storages = {id(one.tensor._st): one for one in self.seen if one.tensor._st is not None}
 
-        def place(value: Any) -> Any:
+        def place(value: object) -> Any:
             if is_tensor(value):
                 return self._place(value, slots, storages)
             if type(value) in (list, tuple, dict) or hasattr(value, "_fields"):

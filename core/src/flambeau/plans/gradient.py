@@ -210,7 +210,7 @@ class PlanBackward(Node):
 
 
 def recorded(
-    node_of: dict[str, Any], tensors: Sequence[Any], wanted: Sequence[Any], saved: Any
+    node_of: dict[str, Any], tensors: Sequence[Any], wanted: Sequence[Any], saved: object
 ) -> None:
     """Give the results of a replay their history."""
     node = object.__new__(PlanBackward)

@@ -74,7 +74,7 @@ class Tracked(float):
 
 
 def _arithmetic(sign: str, function: Callable[..., Any], reflected: bool) -> Callable[..., Any]:
-    def run(self: Tracked, other: Any) -> Any:
+    def run(self: Tracked, other: object) -> Any:
         if not isinstance(other, (int, float)):
             return NotImplemented
         number = other.number if isinstance(other, Tracked) else other

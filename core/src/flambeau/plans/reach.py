@@ -145,7 +145,7 @@ class Reach:
         for i, value in enumerate(values):
             self.walk(value, f"{name}[{i}]")
 
-    def empty(self, container: Any, name: str) -> None:
+    def empty(self, container: object, name: str) -> None:
         """There can be a plan only while `container` is empty."""
         if container:
             self.refuse(f"there are {name}")

@@ -39,7 +39,7 @@ _LONGEST = 1000  # characters of the key and the place of a storage
 
 
 def load(
-    f: Any,
+    f: object,
     map_location: MapLocation = None,
     pickle_module: object = None,
     *,
@@ -291,7 +291,7 @@ class _Reader:
                     archive.check(name)
         return found
 
-    def _stored(self, pid: object) -> Any:
+    def _stored(self, pid: object) -> TypedStorage:
         kind, key, location, count = self.checked_id(pid, 5)
         known = self._storages.get(key)
         if known is None:
@@ -306,7 +306,7 @@ class _Reader:
             known = self._storages[key] = kind, count, self._placed(key, size, kind, location)
         return self.typed(known, kind, count, key)
 
-    def checked_id(self, pid: Any, length: int) -> tuple[Any, str, str, int]:
+    def checked_id(self, pid: object, length: int) -> tuple[Any, str, str, int]:
         """dtype (None for bytes), key, location and number of elements of a persistent id."""
         if type(pid) is not tuple or len(pid) != length or type(pid[0]) is not str:
             raise CheckpointError(f"persistent id {shown(pid)} is no storage", self.path)

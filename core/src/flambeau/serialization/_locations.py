@@ -104,7 +104,7 @@ def _tame(location: str) -> str:
     return "cpu" if "cpu" in host.device_types() else location
 
 
-def _wanted(location: str, map_location: Any) -> str:
+def _wanted(location: str, map_location: object) -> str:
     """The name of the place of what was saved at `location`, if `map_location` is no function."""
     if map_location is None:
         return _tame(location)

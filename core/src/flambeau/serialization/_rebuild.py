@@ -91,7 +91,7 @@ def _empty(storage: UntypedStorage, dtype: DType, shape: tuple[int, ...]) -> Ten
     return empty(shape, dtype=dtype, device=storage.device)
 
 
-def rebuild_tensor(storage: Any, offset: object, size: object, stride: object) -> Tensor:
+def rebuild_tensor(storage: object, offset: object, size: object, stride: object) -> Tensor:
     """A tensor over a storage of its own dtype."""
     if not isinstance(storage, TypedStorage):
         raise TypeError(f"a tensor needs a typed storage, got {type(storage).__name__}")
@@ -154,13 +154,13 @@ def rebuild_meta(dtype: DType, size: object, stride: object, requires_grad: obje
 
 
 def rebuild_wrapper(
-    cls: Any,
-    dtype: Any,
+    cls: object,
+    dtype: object,
     size: object,
     stride: object,
     storage_offset: object,
     layout: object,
-    device: Any,
+    device: object,
     requires_grad: object,
 ) -> Tensor:
     """A tensor of a class with ``__torch_dispatch__``, which has a shape and no memory."""
@@ -178,7 +178,7 @@ def rebuild_wrapper(
     )  # fmt: skip
 
 
-def rebuild_sparse(layout: Any, data: Any) -> Tensor:
+def rebuild_sparse(layout: object, data: object) -> Tensor:
     """A sparse tensor from its positions and values; `check_positions` follows."""
     if layout is not sparse_coo or type(data) is not tuple or len(data) not in (3, 4):
         raise ValueError(f"sparse tensors of layout {shown(layout)} are not supported")
@@ -220,7 +220,9 @@ def check_positions(t: Any, budget: Budget) -> None:
         raise ValueError(f"a position of a sparse tensor lies outside of its size {t.shape}")
 
 
-def rebuild_from_type(func: Callable[..., Any], kind: object, args: Any, state: Any) -> Tensor:
+def rebuild_from_type(
+    func: Callable[..., Any], kind: object, args: object, state: object
+) -> Tensor:
     """A tensor of a subclass, or with attributes that the user has set."""
     if not any(func is f for f in TENSOR_MAKERS) or type(args) is not tuple:
         raise TypeError(f"{shown(func)} does not make tensors")
@@ -291,7 +293,7 @@ def make_ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
     return made
 
 
-def make_counter(counts: Any = ()) -> Counter[Any]:
+def make_counter(counts: object = ()) -> Counter[Any]:
     """A counter from a dict."""
     budget, made = _budget(), Counter()
     if type(counts) is dict:
@@ -337,7 +339,7 @@ def make_bytes() -> bytes:
     return b""
 
 
-def encode(text: Any, encoding: Any = "latin1") -> bytes:
+def encode(text: object, encoding: object = "latin1") -> bytes:
     """Bytes, as protocol 2 writes them: a string with the same code points."""
     if type(encoding) is not str or encoding not in ("latin1", "latin-1") or type(text) is not str:
         raise ValueError(f"encoding {shown(encoding)} is not used by checkpoints")

@@ -36,7 +36,7 @@ AS_ARCHIVES = True
 @takes_as_annotated
 def save(
     obj: object,
-    f: Any,
+    f: object,
     pickle_module: object = pickle,
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,

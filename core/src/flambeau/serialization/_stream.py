@@ -63,7 +63,7 @@ def read_stream(reader: _Reader) -> Any:
         whole = reader.typed(known, kind, count, key)
         return whole if pid[5] is None else part(whole, pid[5])
 
-    def part(whole: Any, view: Any) -> Any:
+    def part(whole: object, view: object) -> Any:
         if type(view) is not tuple or len(view) != 3 or type(whole) is not TypedStorage:
             raise CheckpointError("damaged view of a storage", path)
         key, offset, size = _as_texts(view)

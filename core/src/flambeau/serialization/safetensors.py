@@ -191,7 +191,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def read(source: Source, map_location: Any = None, *, verify: bool = True) -> dict[str, Tensor]:
+def read(source: Source, map_location: object = None, *, verify: bool = True) -> dict[str, Tensor]:
     """The named tensors of a file.
 
     Raises:
@@ -278,7 +278,7 @@ def _tensor(
     return rebuild_tensor(typed, 0, shape, contiguous_strides(shape))
 
 
-def _span(name: str, entry: Any, held: int, path: str) -> tuple[int, int]:
+def _span(name: str, entry: object, held: int, path: str) -> tuple[int, int]:
     """Where a tensor's bytes are, if what the header says of it makes sense."""
     if type(entry) is not dict or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise CheckpointError(f"damaged entry of {shown(name)}", path, 8)

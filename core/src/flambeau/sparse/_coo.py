@@ -6,7 +6,7 @@ values: a gradient reaches a sparse tensor as the gradient of the elements it st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flambeau._autograd.modes import no_grad, recording
@@ -257,7 +257,7 @@ class SparseTensor(Tensor):
         return self.make(where, values, self._a.shape, coalesced=True)
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: object) -> None:
         if value is None:
             self._stored.grad = None
         elif isinstance(value, SparseTensor) and value._a.shape == self._a.shape:
@@ -331,7 +331,7 @@ class SparseTensor(Tensor):
         copy._where = self._where.clone()
         return copy
 
-    def to(self, *args: object, **kwargs: object) -> Any:
+    def to(self, *args: object, **kwargs: object) -> SparseTensor:
         """The tensor in another dtype or on another device, as `Tensor.to`."""
         copy = kwargs.pop("copy", False)
         values = self._stored.to(*args, **kwargs)
@@ -483,7 +483,7 @@ class SparseTensor(Tensor):
 
     def resize_as_(
         self,
-        other: Any = None,
+        other: object = None,
         *,
         memory_format: MemoryFormat | None = None,
         tensor: object = None,
@@ -501,7 +501,7 @@ class SparseTensor(Tensor):
             raise TypeError("len() of a 0-d tensor")
         return self._a.shape[0]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Tensor]:
         if not self._a.shape:
             raise TypeError("iteration over a 0-d tensor")
         return (self[i] for i in range(self._a.shape[0]))

@@ -23,7 +23,7 @@ Handler = Callable[..., Any]
 HANDLERS: dict[str, Handler] = {}
 
 
-def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run(func: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a function that met a sparse tensor.
 
     Raises:

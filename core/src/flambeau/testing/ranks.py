@@ -45,7 +45,7 @@ def free_port() -> int:
 def run_ranks(
     fn: Callable[..., Any],
     size: int,
-    *args: Any,
+    *args: object,
     engine: str = "reference",
     timeout: float = 20.0,
     limit: float = 60.0,

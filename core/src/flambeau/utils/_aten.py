@@ -31,7 +31,7 @@ class Packet:
         self._asked: list[str] = []
         self.__name__ = name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return run_plain(self._function, args, kwargs)
 
     def __getattr__(self, overload: str) -> Overload:
@@ -62,7 +62,7 @@ class Overload:
         self._opname = packet.__name__
         self.__name__ = f"{packet.__name__}.{overload}"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.overloadpacket(*args, **kwargs)
 
     def name(self) -> str:

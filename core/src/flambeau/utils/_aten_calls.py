@@ -52,7 +52,7 @@ def tensors(value: Any, be: BoundBackend) -> Any:
     return value
 
 
-def arrays(value: Any) -> Any:
+def arrays(value: object) -> Any:
     """Tensors as what a kernel gives: arrays, in a tuple if there are several."""
     if isinstance(value, fb.Tensor):
         return value._a
@@ -150,7 +150,7 @@ def _softmax_call(name: str) -> Callable[..., Call | None]:
     return lambda input, dim: _aten_call(name, "default", input, dim, False)
 
 
-def _embedding(weight: Any, indices: Any, padding_idx: int, scale: bool) -> Call | None:
+def _embedding(weight: object, indices: object, padding_idx: int, scale: bool) -> Call | None:
     return _aten_call("embedding", "default", weight, indices, padding_idx, scale)
 
 

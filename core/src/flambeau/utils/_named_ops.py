@@ -75,7 +75,7 @@ class CustomOp:
             )
         return kernel(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._apply(*args, **kwargs)
 
     def __getattr__(self, name: str) -> CustomOp:
@@ -116,7 +116,7 @@ class CustomOp:
 
         class Recorded(fb.autograd.Function):
             @staticmethod
-            def forward(ctx: object, *args: Any) -> Any:
+            def forward(ctx: object, *args: object) -> Any:
                 result = function(*args)
                 if setup is not None:
                     setup(ctx, args, result)
@@ -138,7 +138,7 @@ class Overloads(CustomOp):
         self.schema = first.schema
         self._ops = {first.overload: first}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         for op in self._ops.values():
             if _takes(op.schema, args, kwargs):
                 return op(*args, **kwargs)

@@ -57,7 +57,7 @@ class _Entry:
         self.result = result
         self.versions = _versions(result)
 
-    def value(self, func: Callable[..., Any], may_have_changed: bool) -> Any:
+    def value(self, func: Callable[..., Any], may_have_changed: bool) -> object:
         if not may_have_changed and _versions(self.result) != self.versions:
             raise RuntimeError(
                 f"the result of {func}, kept by a selective checkpoint, has been modified in place "

@@ -185,7 +185,7 @@ def _warn_of_form(name: str) -> bool:
 
 
 def _in_sequence(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def run(value: object) -> Any:
+    def run(value: object) -> object:
         for function in functions:
             value = function(value)
         return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -285,15 +285,15 @@ class Graph:
         self._len -= 1
         to_erase._assign((), {})
 
-    def inserting_before(self, n: Node | None = None) -> Any:
+    def inserting_before(self, n: Node | None = None) -> AbstractContextManager[None]:
         """A block in which new nodes stand before a node; before all without one."""
         return self.inserting_after() if n is None else self._inserting(n, "before")
 
-    def inserting_after(self, n: Node | None = None) -> Any:
+    def inserting_after(self, n: Node | None = None) -> AbstractContextManager[None]:
         """A block in which each new node stands right behind a node, before those made earlier."""
         return self._inserting(self._root if n is None else n, "after")
 
-    def _inserting(self, n: Node, side: str) -> Any:
+    def _inserting(self, n: Node, side: str) -> AbstractContextManager[None]:
         if n.graph is not self:
             raise AssertionError(f"Node to insert {side} is not in graph.")
 
@@ -441,7 +441,7 @@ class Graph:
     def __str__(self) -> str:
         return "\n    ".join(["graph():", *(str(node.format_node()) for node in self.nodes)])
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> tuple[Any, ...]:
         # A node holds its neighbours: pickle would descend once for every one of them.
         nodes = list(self.nodes)
         facts = [(n.name, n.op, n.target, n.args, n.kwargs, n.type, n.meta) for n in nodes]

@@ -233,7 +233,7 @@ class Proxy:
         new.__dict__.update(node=self.node, tracer=self.tracer)
         return new
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Proxy:
         return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
 
     def __iter__(self) -> Iterator[Any]:
@@ -305,7 +305,7 @@ class Attribute(Proxy):
             self._node = made.node
         return self._node
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Proxy:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
 
 
@@ -355,7 +355,7 @@ def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(self: Proxy, left: object) -> Any:
+    def apply(self: Proxy, left: object) -> Proxy:
         return self.tracer.create_proxy("call_function", function, (left, self), {})
 
     return apply

@@ -255,7 +255,7 @@ def _replace(
             f"the pattern has {len(found.placeholder_nodes)} inputs, its replacement {len(inputs)}"
         )
 
-    def current(a: Node) -> Any:
+    def current(a: Node) -> Node:
         while isinstance(a, Node) and a in moved:
             a = moved[a]
         return a

@@ -54,7 +54,7 @@ class BackwardHooks:
         args, self.input_places = _observe(args, self._on_input_grads)
         return args
 
-    def wrap_outputs(self, result: Any) -> Any:
+    def wrap_outputs(self, result: object) -> Any:
         """The module's result, with the tensors in it that require a gradient made observable."""
         if isinstance(result, Tensor):
             (result,), self.output_places = _observe((result,), self._on_output_grads)

@@ -38,7 +38,7 @@ class OptimizedModule(Module):
                 raise
             return getattr(self._orig_mod, name)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         compiled = self._compiled
         return compiled_module, (self._orig_mod, compiled._kept, compiled._whole)
 

@@ -47,7 +47,7 @@ class Conversion(Members):
                 self._buffers[name] = fn(buffer)
         return self
 
-    def to(self, *args: Any, **kwargs: Any) -> Self:
+    def to(self, *args: object, **kwargs: object) -> Self:
         """Convert all parameters and buffers in place, as ``Tensor.to`` does for one tensor.
 
         The forms are ``to(device=None, dtype=None, non_blocking=False)``,

@@ -34,7 +34,7 @@ def of_kind(kind: str) -> list[tuple[int, CallHook]]:
 
 
 def registered(
-    hooks: OrderedDict[int, Callable[..., Any]], module: object, name: str, value: Any
+    hooks: OrderedDict[int, Callable[..., Any]], module: object, name: str, value: object
 ) -> Any:
     """`value` after the registration hooks have seen, and perhaps replaced, it."""
     for hook in hooks.values():

@@ -27,7 +27,7 @@ class HookHandle(RemovableHandle):
 
 def add_hook(
     hooks: OrderedDict[int, Any],
-    hook: Any,
+    hook: object,
     *flags: OrderedDict[int, bool],
     prepend: bool = False,
 ) -> RemovableHandle:
@@ -49,7 +49,7 @@ class WithModule:
         self.hook = hook
         self.module = weakref.ref(module)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.hook(self.module(), *args)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def parse_args(*kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
         name = getattr(function, "__name__", "symbolic")
 
         @functools.wraps(function)
-        def wrapped(g: Graph, *args: Any, **named: Any) -> Any:
+        def wrapped(g: Graph, *args: object, **named: object) -> Any:
             if len(args) > len(kinds):
                 raise OnnxExporterError(
                     f"{name} has {len(args)} arguments, and parse_args says of {len(kinds)} "
@@ -146,7 +146,7 @@ def _get_const(value: Any, kind: str, arg_name: str) -> Any:
     return _parse_arg(value, kind)
 
 
-def _maybe_get_const(value: Any, kind: str) -> Any:
+def _maybe_get_const(value: object, kind: str) -> Any:
     return _parse_arg(value, kind) if not _is_value(value) or _is_constant(value) else value
 
 
@@ -156,7 +156,7 @@ def _maybe_get_scalar(value: Any) -> Any:
     return value
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: object) -> Any:
     found = _maybe_get_scalar(value)
     return found.item() if isinstance(found, Tensor) and found.numel() == 1 else None
 
@@ -165,14 +165,14 @@ def _unpack_list(value: Any) -> list[Any]:
     return list(value)
 
 
-def _is_packed_list(value: Any) -> bool:
+def _is_packed_list(value: object) -> bool:
     return isinstance(value, list | tuple)
 
 
 _is_list = _is_tensor_list = _is_packed_list
 
 
-def _is_value(value: Any) -> bool:
+def _is_value(value: object) -> bool:
     return isinstance(value, Value)
 
 
@@ -183,11 +183,11 @@ def _is_constant(value: Any) -> bool:
 _is_onnx_constant = _is_constant
 
 
-def _is_none(value: Any) -> bool:
+def _is_none(value: object) -> bool:
     return value is None
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     return _is_value(value)
 
 
@@ -199,12 +199,12 @@ def _get_tensor_rank(value: Value) -> int | None:
     return value.type().dim()
 
 
-def _get_tensor_sizes(value: Value, allow_nonstatic: bool = True) -> Any:
+def _get_tensor_sizes(value: Value, allow_nonstatic: bool = True) -> list[int | str | None] | None:
     sizes = value.type().sizes()
     return None if sizes is None or (not allow_nonstatic and None in sizes) else sizes
 
 
-def _get_tensor_dim_size(value: Value, dim: int) -> Any:
+def _get_tensor_dim_size(value: Value, dim: int) -> int | str | None:
     sizes = value.type().sizes()
     return None if sizes is None else sizes[dim]
 
@@ -263,7 +263,7 @@ def _onnx_opset_unsupported_detailed(
 
 
 def _block_list_in_opset(name: str) -> Callable[..., NoReturn]:
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    def refuse(*args: object, **kwargs: object) -> NoReturn:
         raise UnsupportedOperatorError(f"{name} has no form in this opset")
 
     return refuse
@@ -296,7 +296,7 @@ def _slice_helper(
     steps: Sequence[int] | None = None,
     dynamic_slice: bool = False,
 ) -> Value:
-    def numbers(given: Any) -> list[Any]:
+    def numbers(given: object) -> list[Any]:
         found = _plain(given) if not _is_value(given) or _is_constant(given) else [given]
         return list(found) if isinstance(found, list | tuple) else [found]
 
@@ -304,7 +304,7 @@ def _slice_helper(
     return g.slice(input, numbers(starts), numbers(ends), numbers(axes), step)
 
 
-def _axes(value: Value, axes: Any, added: int = 0) -> list[int]:
+def _axes(value: Value, axes: object, added: int = 0) -> list[int]:
     """Axes counted from the front, where the number of dimensions is known."""
     found = _parse_arg(axes, "is")
     if min(found, default=0) < 0:
@@ -322,7 +322,11 @@ def _squeeze_helper(g: Graph, input: Value, axes_i: Sequence[int]) -> Value:
 
 
 def _reducesum_helper(
-    g: Graph, input: Value, axes_i: Any = None, keepdims_i: int = 1, noop_with_empty_axes_i: int = 0
+    g: Graph,
+    input: Value,
+    axes_i: object = None,
+    keepdims_i: int = 1,
+    noop_with_empty_axes_i: int = 0,
 ) -> Value:
     axes = None if axes_i is None else _axes(input, axes_i)
     return g.reduce("ReduceSum", input, axes, bool(keepdims_i))
@@ -334,7 +338,7 @@ def _reshape_helper(g: Graph, input: Value, shape: Any, allowzero: int = 0) -> V
     return g.op("Reshape", input, g.ints(shape), allowzero_i=allowzero or None)
 
 
-def _size_helper(g: Graph, self: Value, dim: Any) -> Any:
+def _size_helper(g: Graph, self: Value, dim: object) -> Any:
     size = g.size(self, _parse_arg(dim, "i"))
     return size if _is_value(size) else g.constant(size)
 
@@ -345,13 +349,13 @@ def _numel_helper(g: Graph, self: Value) -> Any:
 
 
 def _topk_helper(
-    g: Graph, input: Value, k: Any, dim: Any, largest: bool = True, sorted: bool = False
+    g: Graph, input: Value, k: object, dim: object, largest: bool = True, sorted: bool = False
 ) -> Any:
     count = _maybe_get_const(k, "i")
     return write_op(g, "topk", input, count, _parse_arg(dim, "i"), bool(largest), bool(sorted))
 
 
-def _sort_helper(g: Graph, input: Value, dim: Any, descending: bool = True) -> Any:
+def _sort_helper(g: Graph, input: Value, dim: object, descending: bool = True) -> Any:
     return write_op(g, "sort", input, _parse_arg(dim, "i"), bool(descending))
 
 
@@ -359,5 +363,5 @@ def _flatten_helper(g: Graph, input: Value, start_dim: int, end_dim: int, dim: i
     return write_op(g, "flatten", input, start_dim, end_dim)
 
 
-def _scatter_helper(g: Graph, self: Value, dim: Any, index: Value, src: Any) -> Any:
+def _scatter_helper(g: Graph, self: Value, dim: object, index: Value, src: object) -> Any:
     return write_op(g, "scatter", self, _parse_arg(dim, "i"), index, src)

@@ -139,7 +139,7 @@ class AveragedModel(Module):
     def __init__(
         self,
         model: Module,
-        device: Any = None,
+        device: fb.device | str | int | None = None,
         avg_fn: Average | None = None,
         multi_avg_fn: MultiAverage | None = None,
         use_buffers: bool = False,

@@ -47,7 +47,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         self,
         params: Any,
         optimizer_class: type[Optimizer],
-        process_group: Any = None,
+        process_group: fb.distributed.ProcessGroup | None = None,
         parameters_as_bucket_view: bool = False,
         overlap_with_ddp: bool = False,
         **defaults: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from flambeau_numpy.extending import FROM_NUMPY, MT19937, THRESHOLD, TO_NUMPY, e
 
 if TYPE_CHECKING:
     from flambeau.plugin import dtype as DType
+    from flambeau_numpy.extending import Generator
 
 
 Shape = tuple[int, ...]
@@ -36,7 +37,7 @@ def _reads_the_state() -> bool:
     return bool((found == wanted).all()) and ours.get_words() == theirs.get_words()
 
 
-def uniform(shape: Shape, low: float, high: float, dtype: DType, generator: Any) -> Array:
+def uniform(shape: Shape, low: float, high: float, dtype: DType, generator: Generator) -> Array:
     kind, count = TO_NUMPY[dtype], math.prod(shape)
     if not count:
         return _uniform(shape, low, high, dtype, generator)
@@ -53,7 +54,7 @@ def uniform(shape: Shape, low: float, high: float, dtype: DType, generator: Any)
     return _uniform(shape, low, high, dtype, generator)
 
 
-def normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Any) -> Array:
+def normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Generator) -> Array:
     kind, count = TO_NUMPY[dtype], math.prod(shape)
     if count < 16 and kind in _SERIAL:
         return normal_serial(shape, mean, std, dtype, generator)
@@ -65,7 +66,9 @@ def normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Any) 
     return out
 
 
-def normal_serial(shape: Shape, mean: float, std: float, dtype: DType, generator: Any) -> Array:
+def normal_serial(
+    shape: Shape, mean: float, std: float, dtype: DType, generator: Generator
+) -> Array:
     kind = TO_NUMPY[dtype]
     draw = _SERIAL.get(kind)
     if draw is None:
@@ -82,7 +85,7 @@ def normal_serial(shape: Shape, mean: float, std: float, dtype: DType, generator
     return out
 
 
-def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Any) -> Array:
+def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Generator) -> Array:
     kind = TO_NUMPY[dtype]
     draw = _BERNOULLI.get(kind)
     if draw is None or not math.prod(shape):
@@ -93,7 +96,7 @@ def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Any) -> Ar
     return out
 
 
-def bernoulli(p: Array, generator: Any) -> Array:
+def bernoulli(p: Array, generator: Generator) -> Array:
     """1 where a uniform number is less than `p`."""
     kind = p.dtype
     if not p.size or (kind != FLOAT32 and kind != FLOAT64):
@@ -108,7 +111,7 @@ def bernoulli(p: Array, generator: Any) -> Array:
 
 
 @quiet
-def dropout(a: Array, p: float, generator: Any) -> tuple[Array, Array]:
+def dropout(a: Array, p: float, generator: Generator) -> tuple[Array, Array]:
     """`a` times a noise that is 0 with probability `p` and else 1/(1 - p), and the noise.
 
     Draws follow the memory of an array without gaps, else the order of its elements.
@@ -134,7 +137,7 @@ def dropout(a: Array, p: float, generator: Any) -> tuple[Array, Array]:
     return out.transpose(back), noise.transpose(back)
 
 
-def exponential(shape: Shape, rate: float, dtype: DType, generator: Any) -> Array:
+def exponential(shape: Shape, rate: float, dtype: DType, generator: Generator) -> Array:
     kind = TO_NUMPY[dtype]
     draw = _EXPONENTIAL.get(kind)
     if draw is None or not math.prod(shape):
@@ -145,7 +148,7 @@ def exponential(shape: Shape, rate: float, dtype: DType, generator: Any) -> Arra
     return out
 
 
-def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
+def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Generator) -> Array:
     """ValueError where weights are negative or not finite, or a row has no positive one."""
     draw = _MULTINOMIAL.get(probs.dtype)
     if draw is None or not probs.flags.c_contiguous or (num_samples > 1 and not replacement):
@@ -167,7 +170,7 @@ def multinomial(probs: Array, num_samples: int, replacement: bool, generator: An
 multinomial.checks_weights = True  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def randperm(n: int, dtype: DType, generator: Any) -> Array:
+def randperm(n: int, dtype: DType, generator: Generator) -> Array:
     if not 1 < n < 1 << 31:
         return _randperm(n, dtype, generator)
     # Half the memory is half the cache misses; the copy to 64 bits is cheap beside them.

@@ -12,7 +12,7 @@ package does.  What only a package of this device needs is here:
 * what all products ask first: a package gives it by `offer_products`, `offered` is what is given;
 * captured plans as a whole: a package runs them by `offer_plans`;
 * whether indices are in range: a package looks by `offer_indices`;
-* the generator of random numbers: `MT19937`.
+* the generator of random numbers: `MT19937`, and what kernels know of it, `Generator`.
 
 Three modules are for such packages as well: `flambeau_numpy.pointwise` makes kernels of ufuncs and
 formulas and knows 16-bit floats; `flambeau_numpy.extending.parts` has what some NumPy kernels share
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
-from flambeau_numpy.generator import MT19937
+from flambeau_numpy.generator import MT19937, Generator
 from flambeau_numpy.indices import offer_indices
 from flambeau_numpy.kernels import KERNELS
 from flambeau_numpy.plans import offer_plans
@@ -42,6 +42,7 @@ __all__ = [
     "THRESHOLD",
     "TO_NUMPY",
     "Array",
+    "Generator",
     "Kernel",
     "empty",
     "follow",

@@ -30,7 +30,7 @@ from flambeau_numpy.silence import quiet
 
 if TYPE_CHECKING:
     from flambeau.plugin import dtype as DType
-    from flambeau_numpy.generator import MT19937
+    from flambeau_numpy.generator import MT19937, Generator
 
 
 Array = NDArray[Any]
@@ -49,7 +49,7 @@ _HALF = (_FLOAT16, BFLOAT16)
 _DIGITS = {_FLOAT16: 11, BFLOAT16: 8, _FLOAT32: 24, _FLOAT64: 53}
 
 
-def uniform(shape: Shape, low: float, high: float, dtype: DType, generator: object) -> Array:
+def uniform(shape: Shape, low: float, high: float, dtype: DType, generator: Generator) -> Array:
     """Uniform on [low, high)."""
     kind = TO_NUMPY[dtype]
     if kind.kind == "c":
@@ -80,7 +80,7 @@ def uniform(shape: Shape, low: float, high: float, dtype: DType, generator: obje
     return _filled(shape, kind, generator, single)
 
 
-def normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Any) -> Array:
+def normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Generator) -> Array:
     """Normals as a contiguous tensor gets them: in blocks of 16 where there are as many."""
     kind = TO_NUMPY[dtype]
     if kind.kind == "c":
@@ -140,7 +140,9 @@ def _normal_blocks64(target: Array, mean: float, std: float, engine: MT19937) ->
     halves[:, 1] = fma64(radius * np.sin(theta), std, mean)
 
 
-def normal_serial(shape: Shape, mean: float, std: float, dtype: DType, generator: object) -> Array:
+def normal_serial(
+    shape: Shape, mean: float, std: float, dtype: DType, generator: Generator
+) -> Array:
     """Normals one after the other, as a tensor gets them that is not contiguous."""
     out = empty(shape, TO_NUMPY[dtype])
     samples = _standard_normals(generator, out.size)
@@ -148,7 +150,7 @@ def normal_serial(shape: Shape, mean: float, std: float, dtype: DType, generator
     return out
 
 
-def _standard_normals(generator: Any, n: int) -> NDArray[np.float64]:
+def _standard_normals(generator: Generator, n: int) -> NDArray[np.float64]:
     """float64 pairs r·cos θ, r·sin θ; the second of an odd last pair waits in the generator."""
     with generator.lock:
         waiting = generator.next_normal if n else None
@@ -169,7 +171,7 @@ def _standard_normals(generator: Any, n: int) -> NDArray[np.float64]:
     return samples[:n]
 
 
-def bernoulli(p: Array, generator: object) -> Array:
+def bernoulli(p: Array, generator: Generator) -> Array:
     """1 where a uniform number falls below `p`."""
     double = p.dtype == _FLOAT64
     units = _filled(
@@ -182,7 +184,7 @@ def bernoulli(p: Array, generator: object) -> Array:
     return np.less(units, p if double else p.astype(np.float32)).astype(p.dtype)
 
 
-def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Any) -> Array:
+def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Generator) -> Array:
     """1 with probability `p`."""
     bound = np.uint64(math.ceil(p * 2.0**53))  # of the integer that the uniform is made from
 
@@ -193,7 +195,7 @@ def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Any) -> Ar
     return _filled(shape, TO_NUMPY[dtype], generator, compare, wide=True)
 
 
-def randint(low: int, high: int, shape: Shape, dtype: DType, generator: Any) -> Array:
+def randint(low: int, high: int, shape: Shape, dtype: DType, generator: Generator) -> Array:
     """Integers from low to high - 1."""
     span = high - low
 
@@ -208,7 +210,7 @@ def randint(low: int, high: int, shape: Shape, dtype: DType, generator: Any) -> 
     return _filled(shape, TO_NUMPY[dtype], generator, shifted, wide=span >= _WIDE_RANGE)
 
 
-def random_full(shape: Shape, dtype: DType, generator: object) -> Array:
+def random_full(shape: Shape, dtype: DType, generator: Generator) -> Array:
     """Integers from the whole range that the dtype counts without gaps."""
     kind = TO_NUMPY[dtype]
     if kind in _DIGITS:
@@ -224,7 +226,7 @@ def random_full(shape: Shape, dtype: DType, generator: object) -> Array:
     return _filled(shape, kind, generator, modulo, wide=kind.itemsize == 8)
 
 
-def randperm(n: int, dtype: DType, generator: Any) -> Array:
+def randperm(n: int, dtype: DType, generator: Generator) -> Array:
     """A permutation of 0 … n-1."""
     places = np.arange(n)
     words = generator.engine.random_bits(max(n - 1, 0))
@@ -232,7 +234,7 @@ def randperm(n: int, dtype: DType, generator: Any) -> Array:
     return swapped(places).astype(TO_NUMPY[dtype], copy=False)
 
 
-def exponential(shape: Shape, rate: float, dtype: DType, generator: Any) -> Array:
+def exponential(shape: Shape, rate: float, dtype: DType, generator: Generator) -> Array:
     """Waiting times at `rate` events per unit of time."""
     scale = -1.0 / rate
 
@@ -244,7 +246,7 @@ def exponential(shape: Shape, rate: float, dtype: DType, generator: Any) -> Arra
     return _filled(shape, TO_NUMPY[dtype], generator, wait, wide=True)
 
 
-def cauchy(shape: Shape, median: float, sigma: float, dtype: DType, generator: Any) -> Array:
+def cauchy(shape: Shape, median: float, sigma: float, dtype: DType, generator: Generator) -> Array:
     """Cauchy-distributed numbers; slow, for neither NumPy nor SciPy offers libm's tangent."""
 
     def tangent(bits: Array, target: Array) -> None:
@@ -255,7 +257,7 @@ def cauchy(shape: Shape, median: float, sigma: float, dtype: DType, generator: A
     return _filled(shape, TO_NUMPY[dtype], generator, tangent, wide=True)
 
 
-def log_normal(shape: Shape, mean: float, std: float, dtype: DType, generator: object) -> Array:
+def log_normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Generator) -> Array:
     """Numbers whose logarithm is normal."""
     out = empty(shape, TO_NUMPY[dtype])
     samples = fma64(_standard_normals(generator, out.size), std, mean)
@@ -263,7 +265,7 @@ def log_normal(shape: Shape, mean: float, std: float, dtype: DType, generator: o
     return out
 
 
-def geometric(shape: Shape, p: float, dtype: DType, generator: object) -> Array:
+def geometric(shape: Shape, p: float, dtype: DType, generator: Generator) -> Array:
     """Trials up to the first success, each of which has probability `p`."""
     kind = TO_NUMPY[dtype]
     failure = math.log1p(-p)
@@ -275,7 +277,7 @@ def geometric(shape: Shape, p: float, dtype: DType, generator: object) -> Array:
     return _filled(shape, kind, generator, count, wide=True)
 
 
-def multinomial(probs: Array, num_samples: int, replacement: bool, generator: object) -> Array:
+def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Generator) -> Array:
     """Indices along the last dimension, drawn with the given weights."""
     if replacement and num_samples > 1:
         sums = np.cumsum(probs if probs.dtype == _FLOAT64 else probs.astype(np.float32), axis=-1)
@@ -300,7 +302,7 @@ def multinomial(probs: Array, num_samples: int, replacement: bool, generator: ob
 def _filled(
     shape: Shape,
     kind: np.dtype,
-    generator: Any,
+    generator: Generator,
     transform: Callable[[Array, Array], None],
     *,
     wide: bool = False,
@@ -362,7 +364,7 @@ def _complex(
     first: float,
     second: float,
     kind: np.dtype,
-    generator: object,
+    generator: Generator,
 ) -> Array:
     """Real and imaginary parts drawn in turn."""
     part = plugin.float32 if kind.itemsize == 8 else plugin.float64

@@ -78,7 +78,7 @@ class DeviceLauncher:
         self._programs: dict[tuple[int, str], Any] = {}
 
     def __call__(
-        self, kind: np.dtype, kernel: str, grid: Grid, block: int, *arguments: Any
+        self, kind: np.dtype, kernel: str, grid: Grid, block: int, *arguments: object
     ) -> None:
         """See the module."""
         from cupy.cuda import runtime
@@ -131,7 +131,7 @@ def told(error: Exception) -> Exception:
     return DeviceError(code, str(error)) if code else error
 
 
-def _passed(argument: Any) -> Any:
+def _passed(argument: object) -> Any:
     if argument is None:
         return np.uintp(0)
     return argument.data if type(argument) is Struct else argument

@@ -142,7 +142,7 @@ class Fusion:
         """A step that writes its result into its first operand."""
         kinds = frozenset(kind for kind in TYPES if supported(step, kind))
 
-        def run(a: Array, *rest: Any) -> None:
+        def run(a: Array, *rest: object) -> None:
             if a.dtype in kinds:
                 self.apply(step, a, *rest, out=a)
             else:
@@ -188,7 +188,7 @@ class Fusion:
         known: dict[Any, tuple[Expression, list[Any]] | None] = {}
         failures = 0
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             nonlocal failures
             if failures >= _ATTEMPTS:
                 return decomposition(*args)
@@ -247,7 +247,7 @@ class Fusion:
     def _on_arrays(self, op: Callable[..., Any]) -> Callable[..., Any]:
         settled = self.settled
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             return op(*[settled(a) for a in args])
 
         return run

@@ -134,13 +134,13 @@ def normal_of(
 
 
 def uniform(
-    layer: Layer, shape: Shape, low: float, high: float, dtype: DType, generator: Any
+    layer: Layer, shape: Shape, low: float, high: float, dtype: DType, generator: object
 ) -> Array:
     return uniform_of(layer, shape, low, high, TO_NUMPY[dtype], generator)
 
 
 def normal(
-    layer: Layer, shape: Shape, mean: float, std: float, dtype: DType, generator: Any
+    layer: Layer, shape: Shape, mean: float, std: float, dtype: DType, generator: object
 ) -> Array:
     return normal_of(layer, shape, mean, std, TO_NUMPY[dtype], generator)
 

@@ -47,7 +47,7 @@ class FunctionalModule:
         self.param_names = tuple(names)
         self.buffer_names = tuple(buffers)
 
-    def __call__(self, params: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, params: Sequence[Any], *args: object, **kwargs: object) -> Any:
         given = dict(zip(self.param_names, params, strict=True))
         return functional_call(self.stateless_model, given, args, kwargs)
 

@@ -31,7 +31,7 @@ def _ended(work: Work, async_op: bool) -> Work | None:
     return None
 
 
-def _op(op: Any, tensor: Tensor) -> ReduceOp:
+def _op(op: object, tensor: Tensor) -> ReduceOp:
     if not isinstance(op, ReduceOp):
         raise TypeError(f"op has to be a ReduceOp, not {type(op).__name__}")
     floating = tensor.is_floating_point() or tensor.is_complex()

@@ -146,7 +146,7 @@ class FileSystemReader:
         return found
 
 
-def _require_loadable(key: str, value: Any) -> None:
+def _require_loadable(key: str, value: object) -> None:
     """Load back what is written of a value, unless it is a plain tensor."""
     if type(value) is Tensor or value is None or type(value) in (bool, int, float, str):
         return

@@ -63,7 +63,7 @@ class _Job:
         return [value for value, _ in found]
 
 
-def _flat(state: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _flat(state: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """What nested dictionaries hold, and lists in which there are tensors or dictionaries."""
     if isinstance(state, dict) or (isinstance(state, list) and _is_nested(state)):
         for key, value in state.items() if isinstance(state, dict) else enumerate(state):
@@ -89,7 +89,7 @@ def _leaves(state: StateDict) -> dict[str, tuple[tuple[Any, ...], Any]]:
     return found
 
 
-def _about(value: Any) -> _About:
+def _about(value: object) -> _About:
     if isinstance(value, fb.Tensor):
         return TensorStorageMetadata(tuple(value.shape), str(value.dtype))
     return BytesStorageMetadata()
@@ -124,7 +124,7 @@ def _keeps_state(value: object) -> bool:
     return hasattr(value, "state_dict") and hasattr(value, "load_state_dict")
 
 
-def _compact(value: Any) -> Any:
+def _compact(value: object) -> Any:
     """A tensor without the rest of the memory that it is a view of."""
     if not isinstance(value, fb.Tensor):
         return value

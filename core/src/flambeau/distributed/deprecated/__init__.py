@@ -90,12 +90,12 @@ def recv(tensor: Tensor, src: int | None = None) -> int:
     return dist.recv(tensor, src)
 
 
-def isend(tensor: Tensor, dst: int) -> Any:
+def isend(tensor: Tensor, dst: int) -> dist.Work | None:
     """`flambeau.distributed.isend`."""
     return dist.isend(tensor, dst)
 
 
-def irecv(tensor: Tensor, src: int) -> Any:
+def irecv(tensor: Tensor, src: int) -> dist.Work | None:
     """`flambeau.distributed.irecv`."""
     return dist.irecv(tensor, src)
 
@@ -105,12 +105,12 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> No
     dist.broadcast(tensor, src, group)
 
 
-def all_reduce(tensor: Tensor, op: Any = SUM, group: ProcessGroup | None = None) -> None:
+def all_reduce(tensor: Tensor, op: object = SUM, group: ProcessGroup | None = None) -> None:
     """`flambeau.distributed.all_reduce`."""
     dist.all_reduce(tensor, op, group)
 
 
-def reduce(tensor: Tensor, dst: int, op: Any = SUM, group: ProcessGroup | None = None) -> None:
+def reduce(tensor: Tensor, dst: int, op: object = SUM, group: ProcessGroup | None = None) -> None:
     """`flambeau.distributed.reduce`."""
     dist.reduce(tensor, dst, op, group)
 
@@ -149,14 +149,14 @@ def broadcast_multigpu(
 
 
 def all_reduce_multigpu(
-    tensor_list: list[Tensor], op: Any = SUM, group: ProcessGroup | None = None
+    tensor_list: list[Tensor], op: object = SUM, group: ProcessGroup | None = None
 ) -> None:
     """`flambeau.distributed.all_reduce_multigpu`."""
     dist.all_reduce_multigpu(tensor_list, op, group)
 
 
 def reduce_multigpu(
-    tensor_list: list[Tensor], dst: int, op: Any = SUM, group: ProcessGroup | None = None
+    tensor_list: list[Tensor], dst: int, op: object = SUM, group: ProcessGroup | None = None
 ) -> None:
     """`flambeau.distributed.reduce_multigpu`."""
     dist.reduce_multigpu(tensor_list, dst, op, group)

@@ -12,7 +12,7 @@ Each backward pass is made of these functions, so it can be differentiated again
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import flambeau as fb
 from flambeau import Tensor
@@ -33,6 +33,18 @@ __all__ = [
     "reduce_scatter",
     "scatter",
 ]
+
+
+class _Context(Protocol):
+    """What the forward pass of a collective leaves to its backward pass."""
+
+    group: ProcessGroup | None
+    src: int
+    dst: int
+    op: ReduceOp
+    shape: fb.Size
+    shapes: list[fb.Size]
+    sizes: tuple[Sequence[int] | None, Sequence[int] | None]
 
 
 def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
@@ -183,14 +195,14 @@ def _linear(op: ReduceOp) -> ReduceOp:
 
 class _Broadcast(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, src: int, group: ProcessGroup | None) -> Tensor:
+    def forward(ctx: _Context, tensor: Tensor, src: int, group: ProcessGroup | None) -> Tensor:
         ctx.src, ctx.group = src, group
         result = tensor.clone(memory_format=fb.contiguous_format)
         dist.broadcast(result, src, group)
         return result
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: _Context, *grads: Tensor) -> tuple[Tensor, None, None]:
         (grad,) = grads
         total = reduce(grad, ctx.src, ReduceOp.SUM, ctx.group)
         return total if dist.get_rank() == ctx.src else total * 0, None, None
@@ -199,7 +211,7 @@ class _Broadcast(Function):
 class _Gather(Function):
     @staticmethod
     def forward(
-        ctx: Any, tensor: Tensor, dst: int, group: ProcessGroup | None
+        ctx: _Context, tensor: Tensor, dst: int, group: ProcessGroup | None
     ) -> tuple[Tensor, ...]:
         ctx.dst, ctx.group = dst, group
         found = [fb.zeros_like(tensor) for _ in range(dist.get_world_size(group))]
@@ -208,13 +220,13 @@ class _Gather(Function):
         return tuple(found)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: _Context, *grads: Tensor) -> tuple[Tensor, None, None]:
         return scatter(grads, ctx.dst, ctx.group), None, None
 
 
 class _Scatter(Function):
     @staticmethod
-    def forward(ctx: Any, src: int, group: ProcessGroup | None, *tensors: Tensor) -> Tensor:
+    def forward(ctx: _Context, src: int, group: ProcessGroup | None, *tensors: Tensor) -> Tensor:
         ctx.src, ctx.group = src, group
         here = dist.get_rank() == src
         result = fb.empty_like(tensors[0], memory_format=fb.contiguous_format)
@@ -222,7 +234,7 @@ class _Scatter(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: _Context, *grads: Tensor) -> tuple[Any, ...]:
         (grad,) = grads
         return None, None, *gather(grad, ctx.src, ctx.group)
 
@@ -230,7 +242,7 @@ class _Scatter(Function):
 class _Reduce(Function):
     @staticmethod
     def forward(
-        ctx: Any, tensor: Tensor, dst: int, op: ReduceOp, group: ProcessGroup | None
+        ctx: _Context, tensor: Tensor, dst: int, op: ReduceOp, group: ProcessGroup | None
     ) -> Tensor:
         ctx.dst, ctx.op, ctx.group = dst, op, group
         result = tensor.clone(memory_format=fb.contiguous_format)
@@ -238,7 +250,7 @@ class _Reduce(Function):
         return result if dist.get_rank() == dst else tensor.clone()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: _Context, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         (grad,) = grads
         whole = broadcast(grad, ctx.dst, ctx.group)
         if _linear(ctx.op) is ReduceOp.AVG:
@@ -249,14 +261,18 @@ class _Reduce(Function):
 class _ReduceScatter(Function):
     @staticmethod
     def forward(
-        ctx: Any, output: list[Tensor], op: ReduceOp, group: ProcessGroup | None, *tensors: Tensor
+        ctx: _Context,
+        output: list[Tensor],
+        op: ReduceOp,
+        group: ProcessGroup | None,
+        *tensors: Tensor,
     ) -> Tensor:
         ctx.op, ctx.group = op, group
         dist.reduce_scatter(output[0], [t.contiguous() for t in tensors], op, group)
         return output[0]
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: _Context, *grads: Tensor) -> tuple[Any, ...]:
         (grad,) = grads
         if _linear(ctx.op) is ReduceOp.AVG:
             grad = grad / dist.get_world_size(ctx.group)
@@ -265,7 +281,7 @@ class _ReduceScatter(Function):
 
 class _AllGather(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, group: ProcessGroup | None) -> tuple[Tensor, ...]:
+    def forward(ctx: _Context, tensor: Tensor, group: ProcessGroup | None) -> tuple[Tensor, ...]:
         ctx.group = group
         count = dist.get_world_size(group)
         like = fb.contiguous_format
@@ -274,7 +290,7 @@ class _AllGather(Function):
         return tuple(found)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: _Context, *grads: Tensor) -> tuple[Tensor, None]:
         output = fb.empty_like(grads[0], memory_format=fb.contiguous_format)
         return reduce_scatter(output, grads, ReduceOp.SUM, ctx.group), None
 
@@ -282,14 +298,14 @@ class _AllGather(Function):
 class _AllToAll(Function):
     @staticmethod
     def forward(
-        ctx: Any, outputs: list[Tensor], group: ProcessGroup | None, *tensors: Tensor
+        ctx: _Context, outputs: list[Tensor], group: ProcessGroup | None, *tensors: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.group, ctx.shapes = group, [tensor.shape for tensor in tensors]
         dist.all_to_all(outputs, [tensor.contiguous() for tensor in tensors], group)
         return tuple(outputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: _Context, *grads: Tensor) -> tuple[Any, ...]:
         outputs = [grads[0].new_empty(shape) for shape in ctx.shapes]
         return None, None, *all_to_all(outputs, grads, ctx.group)
 
@@ -297,7 +313,7 @@ class _AllToAll(Function):
 class _AllToAllSingle(Function):
     @staticmethod
     def forward(
-        ctx: Any,
+        ctx: _Context,
         output: list[Tensor],
         tensor: Tensor,
         output_sizes: Sequence[int] | None,
@@ -310,7 +326,7 @@ class _AllToAllSingle(Function):
         return into
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: _Context, *grads: Tensor) -> tuple[Any, ...]:
         (grad,) = grads
         into, (sent, got) = grad.new_empty(ctx.shape), ctx.sizes
         return None, all_to_all_single(into, grad, sent, got, ctx.group), None, None, None
@@ -318,14 +334,14 @@ class _AllToAllSingle(Function):
 
 class _AllReduce(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
+    def forward(ctx: _Context, tensor: Tensor, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
         ctx.op, ctx.group = op, group
         result = tensor.clone(memory_format=fb.contiguous_format)
         dist.all_reduce(result, op, group)
         return result
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: _Context, *grads: Tensor) -> tuple[Tensor, None, None]:
         (grad,) = grads
         return all_reduce(grad, _linear(ctx.op), ctx.group), None, None
 

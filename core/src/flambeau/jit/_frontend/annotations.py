@@ -349,7 +349,7 @@ class Future:
         """The future of what `callback` returns for this one."""
         return Future(lambda: callback(self))
 
-    def __class_getitem__(cls, item: Any) -> Any:
+    def __class_getitem__(cls, item: object) -> Any:
         return types.GenericAlias(cls, item)
 
 

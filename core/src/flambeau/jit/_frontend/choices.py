@@ -69,11 +69,11 @@ class _Call:
     def __init__(self, c: Compilation, at: ast.AST | None) -> None:
         self.c, self.at = c, at
 
-    def value(self, what: Any) -> Value:
+    def value(self, what: object) -> Value:
         """A value, of an object of Python if it is none yet."""
         return what if isinstance(what, Value) else constant_of(self.c, self.at, what)
 
-    def op(self, name: str, *args: Any, **kwargs: Any) -> Value:
+    def op(self, name: str, *args: object, **kwargs: object) -> Value:
         """Add an op."""
         named = {key: self.value(each) for key, each in kwargs.items()}
         return call_op(
@@ -137,7 +137,7 @@ def _unique_consecutive(
 def _norm(
     c: _Call,
     input: Value,
-    p: Any = "fro",
+    p: object = "fro",
     dim: Value | int | None = None,
     keepdim: Value | bool = False,
     dtype: DType | None = None,
@@ -161,7 +161,7 @@ def _norm(
     return c.op("norm", input, power, dim, keepdim, dtype=dtype)
 
 
-def _tensordot(c: _Call, a: Any, b: Any, dims: Any = 2) -> Value:
+def _tensordot(c: _Call, a: object, b: object, dims: object = 2) -> Value:
     dims = c.value(dims)
     if dims.type() is T.INT:
         count = dims.toIValue()

@@ -123,7 +123,7 @@ def type_of_object(value: object) -> ClassType:
         raise TypeError from None
 
 
-def object_of(value: object, kind: ClassType) -> Any:
+def object_of(value: object, kind: ClassType) -> object:
     """The value, if it is an object of a type.
 
     Code of archives takes for one whatever its lists and casts hold; attributes of anything else
@@ -160,7 +160,7 @@ class ScriptObject:
         return checked(method, 1).__get__(self) if method.owner is None else _bound(method, self)
 
 
-def _bound(method: ScriptFunction, of: Any) -> Any:
+def _bound(method: ScriptFunction, of: object) -> Any:
     checked = compiler.execute.checked
 
     call = checked(method, 1)
@@ -227,7 +227,7 @@ def fill(
             kind.methods[each.name] = method
 
 
-def interface(obj: Any) -> type[object]:
+def interface(obj: object) -> type[object]:
     """Mark a class as an interface: its methods say which ones an object has to have.
 
     >>> import flambeau as fb

@@ -97,7 +97,7 @@ def _init(kind: ClassType, cls: type) -> ScriptFunction:
     return _method(kind, text, scope, defaults)
 
 
-def _annotation(written: Any, resolver: Resolver) -> Any:
+def _annotation(written: object, resolver: Resolver) -> Any:
     if not isinstance(written, str):
         return written
     return resolver.evaluate(parsed(written))

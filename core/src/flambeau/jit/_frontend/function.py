@@ -247,7 +247,7 @@ class ScriptFunction:
         )
         return f"({given}) -> {self.returned.annotation}"
 
-    def save(self, f: Any, _extra_files: Mapping[str, Any] | None = None) -> None:
+    def save(self, f: object, _extra_files: Mapping[str, Any] | None = None) -> None:
         """Write an archive that `load` and PyTorch read: see `flambeau.jit.save`."""
         save = compiler.archive.save
 
@@ -286,7 +286,7 @@ class ScriptFunction:
         finally:
             self._compiling = False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         run = self._run
         if run is None:
             checked = compiler.execute.checked
@@ -301,7 +301,7 @@ class ScriptFunction:
     def __repr__(self) -> str:
         return f"<ScriptFunction {self.qualified_name}>"
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: object, owner: type) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
 

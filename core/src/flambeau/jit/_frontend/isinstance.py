@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau.jit._frontend import annotations as _annotations
 from flambeau.jit._parts import compiler
 
 
-def isinstance(obj: Any, target_type: Any) -> bool:
+def isinstance(obj: object, target_type: object) -> bool:
     """Whether a value is of a type, containers with what they hold.
 
     >>> import flambeau as fb

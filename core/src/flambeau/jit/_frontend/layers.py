@@ -44,7 +44,7 @@ class _Functional(V.Sugar):
 
     what = "module"
 
-    def attribute(self, c: Any, node: ast.AST | None, name: str) -> Value | Sugar:
+    def attribute(self, c: object, node: ast.AST | None, name: str) -> Value | Sugar:
         _functional = compiler.functional
 
         return _functional.choice(name)

@@ -32,7 +32,7 @@ def attention(
     need_weights: bool,
     average: bool,
     mask_type: int | None,
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """Attention with several heads, the batch first, as ``_native_multi_head_attention``."""
     padding = mask if mask_type == _PADDING else None
     scores = None if mask_type == _PADDING else mask

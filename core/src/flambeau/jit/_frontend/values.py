@@ -195,7 +195,7 @@ class Overloads(Sugar):
         self.refs = refs
 
     def call(
-        self, c: Compilation, node: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+        self, c: Compilation, node: object, args: Sequence[Value], kwargs: Mapping[str, Value]
     ) -> Any:
         last: CompilationError | None = None
         for ref in self.refs:
@@ -462,7 +462,7 @@ def as_value(c: Compilation, node: ast.AST, what: Any) -> Value:
 
 
 def constant_of(
-    c: Compilation, node: ast.AST | None, value: Any, kind: Type | None = None
+    c: Compilation, node: ast.AST | None, value: object, kind: Type | None = None
 ) -> Value:
     """An object of Python as a constant; containers are made of constants."""
     if isinstance(value, (fb.dtype, fb.layout, fb.memory_format)):

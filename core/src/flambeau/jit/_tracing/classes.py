@@ -39,7 +39,7 @@ class Applied:
         self._cls = cls
         self._args = [None if i in self.places else plain(each) for i, each in enumerate(args)]
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *given: object) -> Any:
         args = list(self._args)
         for place, each in zip(self.places, given, strict=True):
             args[place] = each

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flambeau.jit._tracing.recorder import Recorder
 
 
-def read(c: Recorder, tensor: Tensor, index: Any) -> Value:
+def read(c: Recorder, tensor: Tensor, index: object) -> Value:
     """Note ``tensor[index]``."""
     view, indices = _view(c, tensor, index)
     if not indices:
@@ -25,7 +25,7 @@ def read(c: Recorder, tensor: Tensor, index: Any) -> Value:
     return call_op(c, "aten::index", [view, _list(c, indices)])
 
 
-def write(c: Recorder, tensor: Tensor, index: Any, value: Tensor | float) -> None:
+def write(c: Recorder, tensor: Tensor, index: object, value: Tensor | float) -> None:
     """Note ``tensor[index] = value``."""
     view, indices = _view(c, tensor, index)
     if not indices:
@@ -47,7 +47,7 @@ def _list(c: Recorder, indices: list[Value | None]) -> Value:
     return c.emit("prim::ListConstruct", members, T.list_of(T.optional(T.TENSOR)))
 
 
-def _view(c: Recorder, tensor: Tensor, index: Any) -> tuple[Value, list[Value | None]]:
+def _view(c: Recorder, tensor: Tensor, index: object) -> tuple[Value, list[Value | None]]:
     """The view that an index means, and the tensors of indices that are left over."""
     parts = list(index) if isinstance(index, tuple) else [index]
     given = [_as_tensor(each) for each in parts]
@@ -88,7 +88,7 @@ def _as_tensor(each: Any) -> Any:
     return each
 
 
-def _width(each: Any) -> int:
+def _width(each: object) -> int:
     """How many dimensions of the tensor an index stands for."""
     if each is None or each is Ellipsis or isinstance(each, bool):
         return 0

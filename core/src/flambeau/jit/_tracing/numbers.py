@@ -92,7 +92,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def traced(recorder: Recorder, number: Any, value: Value) -> Any:
+def traced(recorder: Recorder, number: object, value: Value) -> Any:
     """A number that is a value of the graph."""
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return number

@@ -305,7 +305,7 @@ def _script(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _method(plain: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: object, *args: object, **kwargs: object) -> Any:
         recorder = current()
         if recorder is None:
             return plain(self, *args, **kwargs)

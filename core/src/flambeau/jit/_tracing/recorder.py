@@ -281,7 +281,7 @@ class Recorder(Compilation):
             raise TypeError("a list of values of several types cannot be traced")
         return self.emit("prim::ListConstruct", parts, T.list_of(joined), _open=True)
 
-    def number(self, op: str, given: Sequence[Any], result: Any) -> Any:
+    def number(self, op: str, given: Sequence[Any], result: object) -> Any:
         """Note arithmetic of numbers, and give the result its place in the graph."""
         if isinstance(result, bool) or not isinstance(result, (int, float)):
             return result
@@ -297,7 +297,7 @@ class Recorder(Compilation):
     def __torch_function__(
         self,
         func: Callable[..., Any],
-        types: Any,
+        types: object,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:

@@ -33,7 +33,7 @@ class Arrays:
         key = id(array)
         self._origins[key] = origin
 
-        def forget(_: Any) -> None:
+        def forget(_: object) -> None:
             self._alive.pop(key, None)
             self._origins.pop(key, None)
 

@@ -714,7 +714,7 @@ def _from_array(data: Any, copy: bool) -> Tensor:
     return wrap(cpu, native, cpu.dtype_of(native))
 
 
-def _first_leaf(data: Any) -> Any:
+def _first_leaf(data: object) -> Any:
     depth = 0
     while isinstance(data, (list, tuple)) and data:
         _check_depth(depth, data)

@@ -158,7 +158,7 @@ def linspace(
             raise cannot_create(f"{n} elements", error, (n,), dtype) from error
         return finished_range(wrap(be, native, dtype), requires_grad, out)
 
-    def value(i: int) -> Any:
+    def value(i: int) -> Tensor | float:
         return start + step * i if i < half or n == 1 else end - step * (n - 1 - i)
 
     return finished_range(_vector(value, n, dtype, device_or(device, out)), requires_grad, out)
@@ -277,7 +277,7 @@ def check_range(start: Any, end: Any, step: Any) -> None:
         )
 
 
-def bounds_in(dtype: DType, *numbers: Any) -> tuple[Any, ...]:
+def bounds_in(dtype: DType, *numbers: object) -> tuple[Any, ...]:
     """The bounds of a range as its arithmetic takes them: numbers of `dtype`.
 
     Raises:

@@ -26,7 +26,7 @@ class lazily(Generic[_Made]):  # noqa: N801 - used as a decorator
     def __get__(self, instance: None, owner: type) -> lazily[_Made]: ...
     @overload
     def __get__(self, instance: object, owner: type) -> _Made: ...
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: object, owner: type) -> Any:
         if instance is None:
             return self
         return instance.__dict__.setdefault(self.name, self.make(instance))

@@ -80,7 +80,7 @@ class TensorNamespace:
         """`a` as a vector."""
         return a.reshape((prod(a._a.shape),))
 
-    def as_strided_region(self, a: Tensor, shape: tuple[int, ...], *args: Any) -> Tensor:
+    def as_strided_region(self, a: Tensor, shape: tuple[int, ...], *args: object) -> Tensor:
         """The elements of `a` that an as_strided view of its base selects."""
         return OPS["as_strided_region"](a, shape, *args)
 

@@ -53,7 +53,7 @@ class GenericNode(Node):
             return self.edges[slot] is not None
         return len([i for i in slot if self.edges[i] is not None]) > 0
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: object, g: object) -> tuple[Any, ...]:
         op = self.op
         slots, kept = self.args
         if kept is None and (kept := self.saved) is None:
@@ -96,7 +96,7 @@ class SingleNode(GenericNode):
 
     __slots__ = ()
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: object, g: object) -> tuple[Any, ...]:
         kept = self.args
         if kept is None and (kept := self.saved) is None:
             raise self.freed()
@@ -151,6 +151,6 @@ class SavedList:
     def __init__(self, entries: list[Saved | None]) -> None:
         self.entries = entries
 
-    def get(self, node: Node, F: Any, name: str) -> Any:
+    def get(self, node: Node, F: object, name: str) -> Any:
         """The kept values, if nobody wrote to them since."""
         return [None if e is None else e.get(node, F, name) for e in self.entries]

@@ -106,7 +106,7 @@ def alias(name: str, function: F, /, **facts: Unpack[Facts]) -> F:
     return function
 
 
-def offered(name: str, function: Any) -> Public | None:
+def offered(name: str, function: object) -> Public | None:
     """How a function is offered under a name; None if it is not for programs."""
     facts = getattr(function, "__dict__", {})
     return facts.get("aliases", {}).get(name) or facts.get("public")

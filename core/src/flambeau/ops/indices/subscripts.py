@@ -144,7 +144,7 @@ def _is_number(k: Tensor) -> bool:
     )
 
 
-def _keys(key: Any) -> list[Any]:
+def _keys(key: object) -> list[Any]:
     """The keys of the dimensions: those in a tuple, or in a short list that holds no mere numbers.
 
     This is what NumPy did for lists, and PyTorch does.
@@ -182,7 +182,7 @@ def _needs_tensor(k: object) -> bool:
     return not number or getattr(getattr(k, "dtype", None), "kind", None) == "b"
 
 
-def _as_index(x: Tensor, key: Any) -> Tensor:
+def _as_index(x: Tensor, key: object) -> Tensor:
     if isinstance(key, Tensor):
         return key
 
@@ -265,7 +265,7 @@ def _after_slicing(items: tuple[Any, ...], tensors: list[Any]) -> list[Any]:
     return found
 
 
-def getitem(x: Tensor, key: Any) -> Tensor:
+def getitem(x: Tensor, key: object) -> Tensor:
     """``x[key]``: a view for ints, slices, None and Ellipsis, a copy with index tensors."""
     if type(key) is Tensor and key._be is x._be and (form := key._a.shape):
         shape = x._a.shape

@@ -323,7 +323,7 @@ def _run(
 
 
 @public(method=False)
-def lstm(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
+def lstm(input: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor, Tensor]:
     """Layers of LSTM: the outputs of the last one, and the final h and c of all.
 
     Called with `hx` (a pair h, c, each (layers·directions, B, ·)), `params` (of every layer and
@@ -350,7 +350,7 @@ def lstm(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tens
 
 
 @public(method=False)
-def gru(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+def gru(input: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
     """Layers of GRU: the outputs of the last one, and the final h of all.
 
     The arguments are those of `lstm`, with `hx` one tensor and 3H rows in the weights.
@@ -370,7 +370,7 @@ def gru(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
 
 
 @public(method=False)
-def rnn_tanh(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+def rnn_tanh(input: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
     """Layers of tanh(x·W_ihᵀ + b_ih + h·W_hhᵀ + b_hh): outputs of the last, final h of all.
 
     The arguments are those of `lstm`, with `hx` one tensor and H rows in the weights.
@@ -390,7 +390,7 @@ def rnn_tanh(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
 
 
 @public(method=False)
-def rnn_relu(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+def rnn_relu(input: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
     """As `rnn_tanh`, with relu.
 
     >>> import flambeau as fb

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._tensor.tensor import Tensor
 
 _NAMES = ("none", "mean", "sum")
 
 
-def reduction_name(reduction: Any) -> str:
+def reduction_name(reduction: object) -> str:
     """``"none"``, ``"mean"`` or ``"sum"``, given so or as 0, 1 or 2.
 
     Raises:

@@ -169,12 +169,12 @@ class _CTCLossBackward(Function):
 
     @staticmethod
     def forward(
-        ctx: object, grad: Tensor, log_probs: Tensor, targets: Tensor, *rest: Any
+        ctx: object, grad: Tensor, log_probs: Tensor, targets: Tensor, *rest: object
     ) -> Tensor:
         return _ctc_loss_backward(grad, log_probs, targets, *rest)
 
     @staticmethod
-    def backward(ctx: object, *grads: Any) -> tuple[Any, ...]:
+    def backward(ctx: object, *grads: object) -> tuple[Any, ...]:
         raise RuntimeError("derivative for ctc_loss_backward is not implemented")
 
 

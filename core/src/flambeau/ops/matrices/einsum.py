@@ -17,7 +17,7 @@ _ELLIPSIS = "..."
 
 
 @public(method=False)
-def einsum(equation: object, *operands: Any) -> Tensor:
+def einsum(equation: object, *operands: object) -> Tensor:
     """The sum of products that an equation of subscripts names, as in ``"bij,bjk->bik"``.
 
     Every operand names its dimensions by letters. Equal letters are multiplied elementwise, letters

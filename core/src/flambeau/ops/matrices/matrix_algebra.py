@@ -39,7 +39,7 @@ def with_adjoints(formula: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(formula)
-    def transposed(F: Formulas, g: Any, *saved: object) -> Any:
+    def transposed(F: Formulas, g: object, *saved: object) -> Any:
         return _conj_all(F, formula(F, _conj_all(F, g), *saved))
 
     return transposed
@@ -94,7 +94,7 @@ def _whole(lengths: Sequence[int]) -> list[slice]:
     return [slice(0, n, 1) for n in lengths]
 
 
-def across(F: Any, d: Array) -> Array:
+def across(F: Formulas, d: Array) -> Array:
     """Vectors as rows in a formula: a factor for each column of a matrix."""
     return F.reshape(d, (*d.shape[:-1], 1, d.shape[-1]))
 

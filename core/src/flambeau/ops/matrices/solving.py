@@ -32,6 +32,7 @@ from flambeau.ops.shapes.movement import cat
 
 if TYPE_CHECKING:
     from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 @composite
@@ -195,14 +196,14 @@ def _(F, g, self):
     return F.matmul(F.matmul(u, inner), vh)
 
 
-def _basis(F: Any, a: Array) -> tuple[Any, Any, Any, Any]:
+def _basis(F: Formulas, a: Array) -> tuple[Any, Any, Any, Any]:
     """U, S, Vᴴ, and the conjugate determinant of U Vᴴ as a factor of matrices."""
     u, s, vh = F.svd(a, False)
     turn = conj(F, F.mul(F.determinant(u), F.determinant(vh)))
     return u, s, vh, F.reshape(turn, (*turn.shape, 1, 1))
 
 
-def _products_without(F: Any, s: Array, count: int) -> Array:
+def _products_without(F: Formulas, s: Array, count: int) -> Array:
     """The products of all but one element (n), or of all but two different ones (n, n)."""
     n = s.shape[-1]
     one = identity(F, n, s)

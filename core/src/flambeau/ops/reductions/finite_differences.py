@@ -19,7 +19,7 @@ from flambeau.ops.shapes.movement import cat
 
 @public(method=False)
 def gradient(
-    input: Tensor, *, spacing: Any = 1, dim: Ints | None = None, edge_order: int = 1
+    input: Tensor, *, spacing: object = 1, dim: Ints | None = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
     """The derivative along each dimension of a function of which `input` holds samples.
 

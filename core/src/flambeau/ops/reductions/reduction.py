@@ -500,7 +500,7 @@ def max(
 @overload
 def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @public
-def max(input: Tensor, *args: Any, **kwargs: Any) -> Tensor | max_return:
+def max(input: Tensor, *args: object, **kwargs: object) -> Tensor | max_return:
     """The largest element; ``max(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
     ``max(input, other)`` is `maximum`.
 
@@ -522,7 +522,7 @@ def min(
 @overload
 def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @public
-def min(input: Tensor, *args: Any, **kwargs: Any) -> Tensor | min_return:
+def min(input: Tensor, *args: object, **kwargs: object) -> Tensor | min_return:
     """The smallest element; ``min(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
     ``min(input, other)`` is `minimum`.
 

@@ -41,7 +41,9 @@ _settled: dict[Any, Geometry] = {}
 _KEPT = 512
 
 
-def known(count: int, x: Tensor, w: Tensor, bias: Tensor | None, *settings: Any) -> Geometry | None:
+def known(
+    count: int, x: Tensor, w: Tensor, bias: Tensor | None, *settings: object
+) -> Geometry | None:
     """What was found for such shapes and settings before, if nothing else is to be looked at.
 
     A network convolves by the same few: looking at them takes as long as a small product.
@@ -53,7 +55,7 @@ def known(count: int, x: Tensor, w: Tensor, bias: Tensor | None, *settings: Any)
 
 
 def keep(
-    found: Geometry, count: int, x: Tensor, w: Tensor, bias: Tensor | None, *settings: Any
+    found: Geometry, count: int, x: Tensor, w: Tensor, bias: Tensor | None, *settings: object
 ) -> None:
     """Remember what was found, for `known`."""
     if (key := _key(count, x, w, bias, settings)) is not None:

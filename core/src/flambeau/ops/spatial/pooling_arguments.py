@@ -71,7 +71,7 @@ def _settings(
     rank: int,
     shape: Sizes,
     kernel_size: object,
-    stride: Any,
+    stride: object,
     padding: object,
     dilation: object,
     ceil_mode: bool,

@@ -391,7 +391,7 @@ def betainc(a: Any, b: Any, x: Any, y: object = None, *, out: Tensor | None = No
     return deliver(_beta_tail(*operands("betainc", a=a, b=b, x=x, y=y)), out, a, b, x)
 
 
-def betaincinv(a: Any, b: Any, y: Any, *, out: Tensor | None = None) -> Tensor:
+def betaincinv(a: object, b: object, y: object, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `betainc` in x: where the distribution function of Beta(a, b) is `y`.
 
     Shapes broadcast, and there are gradients in all three.  PyTorch has no such function; the name

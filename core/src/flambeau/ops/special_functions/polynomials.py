@@ -30,7 +30,9 @@ class _Family(NamedTuple):
     next: Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 
-def _evaluated(name: str, family: _Family, x: Tensor, n: Any, *, shifted: bool = False) -> Tensor:
+def _evaluated(
+    name: str, family: _Family, x: Tensor, n: object, *, shifted: bool = False
+) -> Tensor:
     tensors = [t for t in (x, n) if isinstance(t, Tensor)]
     if not tensors:
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(x).__name__}")

@@ -78,7 +78,7 @@ def comparable(name: str, op: Callable[..., Any] | None = None) -> Callable[...,
     return call if settle is None else lambda *args: settle(*call(*args))
 
 
-def tensors(value: Any) -> Iterator[Tensor]:
+def tensors(value: object) -> Iterator[Tensor]:
     """All tensors in nested tuples and lists."""
     if isinstance(value, Tensor):
         yield value
@@ -87,7 +87,7 @@ def tensors(value: Any) -> Iterator[Tensor]:
             yield from tensors(item)
 
 
-def native(value: Any) -> Any:
+def native(value: object) -> Any:
     """`value` as a kernel gets it: native arrays in the place of tensors."""
     if isinstance(value, Tensor):
         return value._a
@@ -203,7 +203,7 @@ def supported(device: str, dtypes: tuple[DType, ...] = D.ALL) -> list[DType]:
     return [d for d in dtypes if d.name not in unsupported]
 
 
-def descriptions(value: Any) -> Iterator[Arr]:
+def descriptions(value: object) -> Iterator[Arr]:
     """All array descriptions in the arguments of a sample, in the order of realising them."""
     if isinstance(value, Arr):
         yield value

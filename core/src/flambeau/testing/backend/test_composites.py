@@ -65,7 +65,7 @@ def draws(name: str) -> bool:
     return any(GENERATOR in sample.args for sample in SAMPLES[name])
 
 
-def noise(results: Any) -> Any:
+def noise(results: object) -> Any:
     """What was drawn, the last of several results."""
     return results[-1] if isinstance(results, tuple) else results
 

@@ -62,7 +62,7 @@ def step(device: str, compiled: bool) -> list[Any]:
     weight: Any = make([0.5, -0.25, 1.0, 0.125], (2, 2), fb.float32).requires_grad_()
     mean = make([0.0, 0.0], (2,), fb.float32)
 
-    def once(x: Any) -> Tensor:
+    def once(x: object) -> Tensor:
         weight.grad = None
         h = (x @ weight).relu()
         mean.mul_(0.5).add_(h.detach().mean(0))

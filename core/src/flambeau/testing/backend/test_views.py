@@ -328,7 +328,7 @@ def indexed(device: str) -> Iterator[Any]:
         yield kit.case(device, fb.float32, index, id=name.replace(" ", "_"))
 
 
-def _index(x: fb.Tensor, index: Any) -> Any:
+def _index(x: fb.Tensor, index: object) -> Any:
     if index == "mask":
         return x > 0
     if index == "rows":

@@ -107,7 +107,7 @@ def absolute(a: RefArray) -> RefArray:
     return build(a.shape, a.dtype.to_real(), map(function, a.data))
 
 
-def _same(value: object) -> Any:
+def _same(value: object) -> object:
     return value
 
 

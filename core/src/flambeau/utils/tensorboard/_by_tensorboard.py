@@ -195,7 +195,7 @@ class SummaryWriter:
     def add_figure(
         self,
         tag: str,
-        figure: Any,
+        figure: object,
         global_step: SupportsInt | None = None,
         close: bool = True,
         walltime: float | None = None,

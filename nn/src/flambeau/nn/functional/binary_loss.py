@@ -62,7 +62,7 @@ class _BinaryCrossEntropy(Function):
         return (target - 1) * log_no - target * input.log().clamp(min=-100)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, Tensor | None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
         (grad,) = grads
         input, target = ctx.saved_tensors
         to_input = to_target = None

@@ -66,7 +66,7 @@ def _name(activation: object) -> str:
         return ""
 
 
-def _unchanged(module: Any, kind: type[Module]) -> bool:
+def _unchanged(module: object, kind: type[Module]) -> bool:
     """Whether a call of `module` is the forward of `kind` and nothing else."""
     return (
         type(module) is kind

@@ -12,20 +12,22 @@ class _SumOfAll(fb.autograd.Function):
     """The sum of a tensor over the processes; its gradient is the sum of their gradients."""
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor, group: Any) -> Tensor:
+    def forward(ctx: Any, input: Tensor, group: fb.distributed.ProcessGroup | None) -> Tensor:
         ctx.group = group
         total = input.clone()
         fb.distributed.all_reduce(total, group=group)
         return total
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         total = grads[0].clone()
         fb.distributed.all_reduce(total, group=ctx.group)
         return total, None
 
 
-def statistics_of_all(input: Tensor, group: object) -> tuple[Tensor, Tensor, float]:
+def statistics_of_all(
+    input: Tensor, group: fb.distributed.ProcessGroup | None
+) -> tuple[Tensor, Tensor, float]:
     """Mean and variance of each channel (dimension 1) in all processes, and how many elements.
 
     In two passes, since E[x²] − E[x]² loses the digits of a small variance.  Half floats are added

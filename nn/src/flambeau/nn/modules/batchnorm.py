@@ -199,7 +199,7 @@ class SyncBatchNorm(_BatchNorm):
             [ 1.0000]])
     """
 
-    process_group: Any
+    process_group: fb.distributed.ProcessGroup | None
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class SyncBatchNorm(_BatchNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        process_group: Any = None,
+        process_group: fb.distributed.ProcessGroup | None = None,
         device: Device = None,
         dtype: fb.dtype | None = None,
         *,
@@ -261,7 +261,9 @@ class SyncBatchNorm(_BatchNorm):
             self.running_var.lerp_(unbiased.to(self.running_var.dtype), part)
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
+    def convert_sync_batchnorm(
+        cls, module: Module, process_group: fb.distributed.ProcessGroup | None = None
+    ) -> Module:
         """`module` with every batch normalisation replaced by a `SyncBatchNorm` of its state.
 
         >>> import flambeau as fb

@@ -366,7 +366,7 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def pairs(values: Any, who: str) -> list[tuple[str, Any]]:
+def pairs(values: object, who: str) -> list[tuple[str, Any]]:
     """The pairs of a mapping, of a module dictionary or of an iterable of pairs."""
     if not isinstance(values, Iterable):
         raise TypeError(

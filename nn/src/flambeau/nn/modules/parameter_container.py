@@ -181,7 +181,7 @@ class ParameterDict(Module):
         """
         return ParameterDict(OrderedDict(self.items()))
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: object = None) -> Any:
         """The parameter with this key, which is `default` from now on if there was none.
 
         >>> import flambeau as fb

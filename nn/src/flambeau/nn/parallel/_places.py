@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -11,7 +10,7 @@ from flambeau import Tensor
 Device = fb.device | str | int
 
 
-def tensors_in(value: Any) -> Iterator[Tensor]:
+def tensors_in(value: object) -> Iterator[Tensor]:
     """The tensors in a nest of tuples, lists and dictionaries."""
     if isinstance(value, Tensor):
         yield value

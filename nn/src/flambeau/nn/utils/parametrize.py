@@ -141,7 +141,7 @@ class ParametrizationList(ModuleList):
         return result
 
 
-def _check_same(first: str, a: Tensor, second: str, b: Any) -> None:
+def _check_same(first: str, a: Tensor, second: str, b: object) -> None:
     if not isinstance(b, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(b).__name__}.")
     if a.dtype is not b.dtype:
@@ -166,7 +166,7 @@ def _own_class(module: Module) -> None:
             "Save state_dict() and load it into a module parametrized in the same way."
         )
 
-    def duplicate(self: Any, memo: dict[int, Any]) -> object:
+    def duplicate(self: object, memo: dict[int, Any]) -> object:
         other = self.__new__(type(self))
         memo[id(self)] = other
         other.__dict__ = copy.deepcopy(self.__dict__, memo)

@@ -155,7 +155,7 @@ def annotate(value: Value, examples: tuple[Any, ...], loose: bool = False) -> Va
     return value
 
 
-def leaves(value: Any) -> list[Cell]:
+def leaves(value: object) -> list[Cell]:
     """The cells in lists, tuples and dictionaries."""
     if isinstance(value, Cell):
         return [value]
@@ -166,7 +166,7 @@ def leaves(value: Any) -> list[Cell]:
     return []
 
 
-def convert(value: Any, change: Callable[[Cell], Any]) -> Any:
+def convert(value: object, change: Callable[[Cell], Any]) -> Any:
     """Lists, tuples and dictionaries with each cell replaced."""
     if isinstance(value, Cell):
         return change(value)

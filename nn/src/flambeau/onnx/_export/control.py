@@ -87,7 +87,7 @@ def _unrolled(
     body: Block,
     env: dict[Symbol, Any],
     count: int,
-    going: Any,
+    going: object,
     carried: list[Any],
 ) -> list[Any] | None:
     """What a loop of a known number of steps gives; None if the number is not known."""

@@ -81,7 +81,7 @@ def select_model_mode_for_export(model: Any, mode: TrainingMode | bool | None) -
             module.training = was
 
 
-def graph_of(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Script, bool]:
+def graph_of(model: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Script, bool]:
     """The graph of a program without calls, and whether its first input is the module."""
     from flambeau.jit import ScriptFunction, ScriptModule
 
@@ -355,7 +355,7 @@ def _with_cells(value: object, cells: Iterator[Cell]) -> Any:
 
 
 def _in_order(
-    model: Any, symbols: list[Symbol], args: tuple[Any, ...], kwargs: dict[str, Any]
+    model: object, symbols: list[Symbol], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Any]:
     """The value for each input of the graph."""
     values = list(args[: len(symbols)])

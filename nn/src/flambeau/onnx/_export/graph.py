@@ -347,7 +347,7 @@ class Graph:
         given = node.inputs[at] if len(node.inputs) > at else None
         return given.dtype if given is not None else None
 
-    def constant(self, value: Any, dtype: fb.dtype | None = None) -> Value:
+    def constant(self, value: object, dtype: fb.dtype | None = None) -> Value:
         """A constant of numbers or of a tensor; equal ones are one."""
         if isinstance(value, Value):
             return value
@@ -629,7 +629,7 @@ def _default_dtype(value: object) -> fb.dtype | None:
     return fb.int64 if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def dtype_of_example(value: Any) -> fb.dtype:
+def dtype_of_example(value: object) -> fb.dtype:
     """The dtype that a tensor or a number has in the graph."""
     if isinstance(value, Tensor):
         return value.dtype

@@ -25,7 +25,7 @@ _SIZE = 2
 """What stands for a size that is not known, to learn the dtype of a result."""
 
 
-def write_op(g: Graph, name: str, *args: Any, **named: Any) -> Any:
+def write_op(g: Graph, name: str, *args: object, **named: object) -> Any:
     """Write an op of PyTorch with arguments by place, as part of another one.
 
     Raises:
@@ -68,7 +68,7 @@ def _schema(name: str, count: int, named: dict[str, Any]) -> Schema | None:
     return None
 
 
-def _plain(value: Any, tensor: bool) -> Any:
+def _plain(value: object, tensor: bool) -> Any:
     """A constant as numbers, where an op takes numbers."""
     if tensor or not isinstance(value, Value) or value.maker is None or value.tensor is None:
         return value
@@ -80,7 +80,7 @@ def _results(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[l
     """What the op makes of examples of these sizes, and whether all sizes are known."""
     static = True
 
-    def example(value: Any) -> Any:
+    def example(value: object) -> Any:
         nonlocal static
         if isinstance(value, list | tuple):
             return type(value)(example(each) for each in value)
@@ -135,7 +135,7 @@ class OpsetModule(ModuleType):
         if name.startswith("__") or name not in load():
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
-        def function(g: Graph, *args: Any, **named: Any) -> Any:
+        def function(g: Graph, *args: object, **named: object) -> Any:
             return write_op(g, name, *args, **named)
 
         return functools.update_wrapper(function, load()[name].function)

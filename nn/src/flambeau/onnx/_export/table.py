@@ -68,7 +68,7 @@ def load() -> dict[str, Entry]:
     return SYMBOLIC
 
 
-def need_number(value: Any, what: str) -> Any:
+def need_number(value: object, what: str) -> Any:
     """A number that is known before the model runs.
 
     Raises:

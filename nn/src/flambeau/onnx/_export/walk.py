@@ -202,7 +202,7 @@ class Walk:
             path, value = "", getattr(owner, name)
         return self.held(g, value, path)
 
-    def held(self, g: Graph, value: Any, path: str) -> Any:
+    def held(self, g: Graph, value: object, path: str) -> Any:
         """What a module holds, with cells for tensors."""
         if isinstance(value, Tensor):
             return self.tensor(g, value, path)
@@ -390,7 +390,7 @@ class Walk:
             return given[0]
         return None
 
-    def fitted(self, g: Graph, new: Value, target: Cell, old: Any) -> Value:
+    def fitted(self, g: Graph, new: Value, target: Cell, old: object) -> Value:
         """What is written, with dtype and sizes of what it is written to."""
         dtype = dtype_of_example(target.examples[0])
         new = g.cast(new, dtype)
@@ -577,7 +577,7 @@ def _of_one(g: Graph, function: Callable[..., Any], given: dict[str, Any]) -> An
     return tuple(made) if isinstance(back, tuple) else made[0]
 
 
-def _as_dtype(value: Any, dtype: fb.dtype | None) -> Any:
+def _as_dtype(value: object, dtype: fb.dtype | None) -> Any:
     return value.to(dtype) if isinstance(value, Tensor) and dtype is not None else value
 
 

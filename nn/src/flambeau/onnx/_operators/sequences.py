@@ -71,7 +71,7 @@ def _sequence_map(c: Context, *inputs: Any, body: Any) -> Any:
 
 
 @operator("Optional")
-def _optional(c: Context, x: Any = None, type: object = None) -> Any:
+def _optional(c: Context, x: object = None, type: object = None) -> Any:
     return x
 
 
@@ -81,7 +81,7 @@ def _optional_has_element(c: Context, x: object = None) -> Tensor:
 
 
 @operator("OptionalGetElement")
-def _optional_get_element(c: Context, x: Any) -> Any:
+def _optional_get_element(c: Context, x: object) -> Any:
     if x is None:
         raise ValueError("OptionalGetElement: there is no element")
     return x

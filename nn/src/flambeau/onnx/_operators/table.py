@@ -117,7 +117,7 @@ def integers(values: Tensor | Iterable[int] | None) -> list[int]:
     return [int(v) for v in (values.reshape(-1).tolist() if isinstance(values, Tensor) else values)]
 
 
-def number(value: Any) -> Any:
+def number(value: object) -> Any:
     """A number that may be given as a tensor of one element."""
     return value.item() if isinstance(value, Tensor) else value
 

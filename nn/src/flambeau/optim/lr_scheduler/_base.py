@@ -253,7 +253,7 @@ def warn_of_epoch() -> None:
     )
 
 
-def one_per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+def one_per_group(name: str, optimizer: Optimizer, value: object) -> list[Any]:
     """`value` for every group, or the sequence of values that it is."""
     groups = len(checked_optimizer(optimizer).param_groups)
     if not isinstance(value, (list, tuple)):
@@ -287,5 +287,5 @@ def saved_callables(functions: Sequence[Any]) -> list[dict[str, Any] | None]:
     ]
 
 
-def _copied(value: object) -> Any:
+def _copied(value: object) -> Tensor | object:
     return value.clone() if isinstance(value, Tensor) else value

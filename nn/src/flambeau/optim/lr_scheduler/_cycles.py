@@ -312,7 +312,7 @@ def _uses_beta1(optimizer: Optimizer) -> bool:
     return "betas" in optimizer.defaults
 
 
-def _set_momentum(group: dict[str, Any], momentum: Any, use_beta1: bool) -> None:
+def _set_momentum(group: dict[str, Any], momentum: object, use_beta1: bool) -> None:
     if use_beta1:
         group["betas"] = (momentum, *group["betas"][1:])
     else:

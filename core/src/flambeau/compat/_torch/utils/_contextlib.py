@@ -63,7 +63,7 @@ class _DecoratorContextManager:
     def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
         raise NotImplementedError
 
-    def clone(self) -> Any:
+    def clone(self) -> _DecoratorContextManager:
         """Another of this class."""
         return type(self)()
 

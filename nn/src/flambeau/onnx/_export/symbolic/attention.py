@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import flambeau as fb
 from flambeau.onnx._export.errors import UnsupportedOperatorError
@@ -19,15 +18,14 @@ def det(g: Graph, self: Value | None = None, A: Value | None = None) -> Value:
 @symbolic("matmul", "mm", "bmm", "mv", "dot", "linalg_matmul")
 def matmul(
     g: Graph,
-    self: Any = None,
-    other: Any = None,
-    mat2: Any = None,
-    vec: Any = None,
-    tensor: Any = None,
-    input: Any = None,
+    self: Value | None = None,
+    other: Value | None = None,
+    mat2: Value | None = None,
+    vec: Value | None = None,
+    tensor: Value | None = None,
+    input: Value | None = None,
 ) -> Value:
-    one = self if self is not None else input
-    two = next(v for v in (other, mat2, vec, tensor) if v is not None)
+    one, two = (v for v in (self, input, other, mat2, vec, tensor) if v is not None)
     return g.matmul(one, two)
 
 
@@ -47,7 +45,9 @@ def _gemm(x: Value) -> bool:
 
 
 @symbolic("addmm")
-def addmm(g: Graph, self: Value, mat1: Value, mat2: Value, beta: Any = 1, alpha: Any = 1) -> Value:
+def addmm(
+    g: Graph, self: Value, mat1: Value, mat2: Value, beta: float = 1, alpha: float = 1
+) -> Value:
     if _gemm(mat1):
         return g.op("Gemm", mat1, mat2, self, alpha_f=float(alpha), beta_f=float(beta))
     return _added(g, self, g.matmul(mat1, mat2), beta, alpha)

@@ -22,7 +22,7 @@ def dims_of(x: Value, dim: Any) -> list[int] | None:
 def _reduction(name: str, kind: str) -> None:
     @symbolic(name)
     def write(
-        g: Graph, self: Value, dim: Any = None, keepdim: bool = False, dtype: object = None
+        g: Graph, self: Value, dim: object = None, keepdim: bool = False, dtype: object = None
     ) -> Value:
         return g.reduce(kind, g.cast(self, g.dtype), dims_of(self, dim), keepdim)
 
@@ -154,7 +154,7 @@ def _deviation(name: str, root: bool, pair: bool) -> None:
     def write(
         g: Graph,
         self: Value,
-        dim: Any = None,
+        dim: object = None,
         unbiased: bool = True,
         keepdim: bool = False,
         correction: object = None,

@@ -86,11 +86,11 @@ def _upsample(name: str, mode: str) -> None:
         self: Any = None,
         output_size: int | Sequence[int] | None = None,
         align_corners: bool | None = None,
-        scales: Any = None,
-        scales_d: Any = None,
-        scales_h: Any = None,
-        scales_w: Any = None,
-        scale_factors: Any = None,
+        scales: object = None,
+        scales_d: object = None,
+        scales_h: object = None,
+        scales_w: object = None,
+        scale_factors: object = None,
         input: Any = None,
     ) -> Value:
         x = self if self is not None else input

@@ -19,7 +19,7 @@ def reshape(
     self: Value,
     size: list[Value | int] | None = None,
     shape: list[Value | int] | None = None,
-    dtype: Any = None,
+    dtype: object = None,
 ) -> Value:
     sizes = size if size is not None else shape
     if sizes is None:
@@ -217,7 +217,7 @@ def slice(
 
 
 @symbolic("narrow")
-def narrow(g: Graph, self: Value, dim: int, start: Any, length: Any) -> Value:
+def narrow(g: Graph, self: Value, dim: int, start: object, length: object) -> Value:
     start = need_number(start, "the start") if isinstance(start, Value) and start.tensor else start
     dim %= self.rank
     if isinstance(start, int) and isinstance(length, int):
@@ -386,12 +386,14 @@ def padded(g: Graph, x: Value, pad: list[Any], mode: str, value: object) -> Valu
 
 
 @symbolic("pad")
-def pad(g: Graph, self: Value, pad: list[int], mode: str = "constant", value: Any = None) -> Value:
+def pad(
+    g: Graph, self: Value, pad: list[int], mode: str = "constant", value: object = None
+) -> Value:
     return padded(g, self, pad, mode, value)
 
 
 @symbolic("constant_pad_nd")
-def constant_pad(g: Graph, self: Value, pad: list[int], value: Any = 0) -> Value:
+def constant_pad(g: Graph, self: Value, pad: list[int], value: object = 0) -> Value:
     return padded(g, self, pad, "constant", value)
 
 
