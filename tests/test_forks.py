@@ -241,7 +241,10 @@ NOT_IN_CHILDREN = {  # CUDA itself does not work in a forked child; a store refu
     "backends/cuda_cupy/src/flambeau_cupy/layer.py",
     "core/src/flambeau/distributed/_tcp_store.py",
 }
-ENDS_WITH_ITS_CALL = {"core/src/flambeau/utils/cpp_extension/_build.py"}
+ENDS_WITH_ITS_CALL = {
+    "core/src/flambeau/utils/cpp_extension/_build.py",
+    "core/src/flambeau/utils/cpp_extension/_setuptools.py",
+}
 
 
 def test_locks_are_those_that_children_find_free():
