@@ -167,11 +167,11 @@ class Work:
         start, told = time.monotonic(), False
         while not self.is_completed():
             elapsed = time.monotonic() - start
+            if limit - elapsed > _GRACE:  # else this rank says itself who is missing
+                self._look_for_those_who_gave_up()  # before they end, which is their death
             self._look_for_the_dead(elapsed)
             if elapsed > limit:
                 self._give_up(limit)
-            if limit - elapsed > _GRACE:  # else this rank says itself who is missing
-                self._look_for_those_who_gave_up()
             if elapsed > _TELL_AFTER and not told:
                 told = True
                 self.group.tell(self.what)
