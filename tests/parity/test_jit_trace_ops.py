@@ -23,7 +23,6 @@ LARGER = {2: 3, 3: 4, 4: 6}
 REFUSED = {
     "sparse": "does not see",
     ".eig(": "does not see",
-    ".solve(": "cannot be traced",
     ".apply_(": "calls Python for each element",
     ".map_(": "calls Python for each element",
     ".storage()": "set_\\(\\) of a storage",

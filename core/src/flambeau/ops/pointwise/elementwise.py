@@ -1603,7 +1603,7 @@ def clamp(
         # Neither nan, which takes the place of every element, nor integers, which promote.
         if x.dtype.is_floating_point and min == min and max == max:
             return deliver(_clamp(x, min, max), out, input, exact=True)
-    min, max = python_number(min), python_number(max)
+    min, max = (b if isinstance(b, Tensor) else python_number(b) for b in (min, max))
     bounds = [b for b in (min, max) if b is not None]
     numbers = not all(isinstance(b, Tensor) for b in bounds)
     x = cast(x, result_type(x, *bounds))
