@@ -365,7 +365,7 @@ def test_tensors_become_one_vector_and_come_back(ext):
     assert parts[1].data_ptr() == flat.data_ptr() + 6 * 4
 
 
-@pytest.mark.parametrize("how", ["nn", "nt", "tn", "tt"])
+@pytest.mark.parametrize("how", ["nn", "nt", "tn", "tt", "NN", "Nt", "TN"])
 @pytest.mark.parametrize("beta", [0.0, -1.5])
 def test_matrices_of_columns_are_multiplied_as_the_first_pytorch_did(ext, how, beta):
     m, n, k = 3, 4, 5
@@ -377,7 +377,7 @@ def test_matrices_of_columns_are_multiplied_as_the_first_pytorch_did(ext, how, b
         c = fb.full((m, n), math.nan if beta == 0 else 2.0, dtype=dtype)
         wanted = 2 * (a @ b) + (0 if beta == 0 else beta * c)
         lies = [
-            x.contiguous() if t == "t" else x.t().contiguous()
+            x.contiguous() if t in "tT" else x.t().contiguous()
             for x, t in zip((a, b), how, strict=True)
         ]
         found = c.t().contiguous()
@@ -385,15 +385,15 @@ def test_matrices_of_columns_are_multiplied_as_the_first_pytorch_did(ext, how, b
         assert fb.allclose(found.t(), wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("how", ["n", "t"])
+@pytest.mark.parametrize("how", ["n", "t", "N", "T"])
 @pytest.mark.parametrize("steps", [(1, 1), (2, 3)])
 def test_a_matrix_of_columns_is_multiplied_with_a_vector(ext, how, steps):
     m, n = 3, 4
     a = fb.randn(m, n)
-    rows, columns = (m, n) if how == "n" else (n, m)
+    rows, columns = (m, n) if how in "nN" else (n, m)
     x, y = fb.randn(columns, steps[0]), fb.randn(rows, steps[1])
     wanted = y.clone()
-    wanted[:, 0] = 2 * ((a if how == "n" else a.t()) @ x[:, 0]) + 0.5 * y[:, 0]
+    wanted[:, 0] = 2 * ((a if how in "nN" else a.t()) @ x[:, 0]) + 0.5 * y[:, 0]
     ext.times_vector(how, m, n, a.t().contiguous(), x, steps[0], y, steps[1])
     assert fb.allclose(y, wanted, rtol=1e-5, atol=1e-5)
 

@@ -310,7 +310,7 @@ void product(const std::string& how, int64_t m, int64_t n, int64_t k, T alpha, t
              torch::Tensor b, T beta, torch::Tensor c) {
   THArgCheck(c.is_contiguous(), 9, "argument %d has to be contiguous, not of %d dimensions", 9,
              int(c.dim()));
-  const int64_t lead_a = how[0] == 'n' ? m : k, lead_b = how[1] == 'n' ? k : n;
+  const int64_t lead_a = std::tolower(how[0]) == 'n' ? m : k, lead_b = std::tolower(how[1]) == 'n' ? k : n;
   if constexpr (std::is_same_v<T, float>)
     THFloatBlas_gemm(how[0], how[1], m, n, k, alpha, a.data<T>(), lead_a, b.data<T>(), lead_b, beta,
                      c.data<T>(), m);

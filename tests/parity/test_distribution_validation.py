@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-import torch.distributions as theirs  # noqa: E402
+import torch.distributions as theirs  # noqa: E402 - torch may be absent
 
 import flambeau as fb  # noqa: E402
 import flambeau.distributions as ours  # noqa: E402

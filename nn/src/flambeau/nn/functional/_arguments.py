@@ -49,7 +49,7 @@ def whole_number(value: object, where: str, name: str) -> int:
         TypeError: it is none.
     """
     try:
-        return operator.index(value)  # type: ignore[arg-type]
+        return operator.index(value)  # type: ignore[arg-type] - it says so itself
     except TypeError:
         kind = type(value).__name__
         raise TypeError(f"{where}(): argument {name!r} must be int, not {kind}") from None

@@ -234,7 +234,7 @@ def need_step(value: object, where: str, name: str) -> None:
         TypeError: it is no number.
     """
     try:
-        float(value)  # type: ignore[arg-type]
+        float(value)  # type: ignore[arg-type] - it says so itself
     except (TypeError, ValueError):
         kind = type(value).__name__
         raise TypeError(f"{where}(): argument {name!r} must be a number, not {kind}") from None

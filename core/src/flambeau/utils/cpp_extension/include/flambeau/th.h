@@ -16,6 +16,8 @@ namespace flambeau {
   throw c10::Error(text);
 }
 
+inline bool is_transposed(char how) { return how == 't' || how == 'T'; }
+
 // A matrix that lies column by column, `lead` elements from one to the next; or its transpose.
 template <class T>
 at::Tensor columns(const T* data, bool transposed, int64_t rows, int64_t columns, int64_t lead) {
@@ -30,8 +32,8 @@ void gemm(char transposed_a, char transposed_b, int64_t m, int64_t n, int64_t k,
           int64_t lead_a, const T* b, int64_t lead_b, T beta, T* c, int64_t lead_c) {
   at::NoGradGuard no_grad;
   at::Tensor to = columns(c, false, m, n, lead_c);
-  at::Tensor product = at::mm(columns(a, transposed_a != 'n', m, k, lead_a),
-                              columns(b, transposed_b != 'n', k, n, lead_b)) * alpha;
+  at::Tensor product = at::mm(columns(a, is_transposed(transposed_a), m, k, lead_a),
+                              columns(b, is_transposed(transposed_b), k, n, lead_b)) * alpha;
   to.copy_(beta == T(0) ? product : product + to * beta);  // what 0 stands before is not read
 }
 
@@ -39,9 +41,9 @@ void gemm(char transposed_a, char transposed_b, int64_t m, int64_t n, int64_t k,
 template <class T>
 void gemv(char transposed, int64_t m, int64_t n, T alpha, const T* a, int64_t lead, const T* x,
           int64_t step_x, T beta, T* y, int64_t step_y) {
-  if (transposed != 'n') std::swap(m, n);
+  if (is_transposed(transposed)) std::swap(m, n);
   // A step is what one column is from the next: the vectors are rows of matrices.
-  const char other = transposed == 'n' ? 't' : 'n';
+  const char other = is_transposed(transposed) ? 'n' : 't';
   gemm<T>('n', other, 1, m, n, alpha, x, step_x, a, lead, beta, y, step_y);
 }
 
