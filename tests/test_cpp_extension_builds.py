@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -51,18 +53,42 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(params=["ninja", "threads"])
+def runner(request, monkeypatch):
+    """What runs the compilers."""
+    if request.param == "threads":
+        monkeypatch.setattr(_compiler, "is_ninja_available", lambda: False)
+    elif not cpp_extension.is_ninja_available():
+        pytest.skip("ninja is not installed")
+    return request.param
+
+
+class Commands:
+    """What the compiler was asked for, whoever asked."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __len__(self) -> int:
+        return len(self[:])
+
+    def __getitem__(self, part: slice) -> list[str]:
+        return self.file.read_text().splitlines()[part] if self.file.exists() else []
+
+
+def compiler(folder: Path, first: str) -> str:
+    """A compiler that does something first, whenever it is to make something."""
+    script = folder / "compiler"
+    script.write_text(f'#!/bin/sh\ncase "$*" in *" -o "*)\n{first}\nesac\nexec c++ "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
 @pytest.fixture
-def commands(monkeypatch):
+def commands(folder, monkeypatch):
     """The commands that are run."""
-    seen = []
-    run = _build._Folder._run
-
-    def recording(self, command, where):
-        seen.append(command)
-        run(self, command, where)
-
-    monkeypatch.setattr(_build._Folder, "_run", recording)
-    return seen
+    monkeypatch.setenv("CXX", compiler(folder, f'echo "$*" >> {folder}/commands'))
+    return Commands(folder / "commands")
 
 
 def load(folder, extra=2, **options):
@@ -71,6 +97,7 @@ def load(folder, extra=2, **options):
     )
 
 
+@pytest.mark.usefixtures("runner")
 def test_what_has_not_changed_is_not_compiled_again(folder, commands):
     module = load(folder)
     assert module.answer() == 42
@@ -81,6 +108,7 @@ def test_what_has_not_changed_is_not_compiled_again(folder, commands):
     assert len(commands) == 2
 
 
+@pytest.mark.usefixtures("runner")
 def test_a_change_of_header_option_or_source_makes_a_new_module(folder, commands):
     first = load(folder)
     (folder / "answer.h").write_text("#define ANSWER 50\n")
@@ -97,6 +125,7 @@ def test_a_change_of_header_option_or_source_makes_a_new_module(folder, commands
     assert made[0].parts[-3].startswith("flambeau-py3")
 
 
+@pytest.mark.usefixtures("runner")
 def test_processes_and_threads_that_want_one_extension_compile_it_once(folder, commands):
     modules = []
     threads = [threading.Thread(target=lambda: modules.append(load(folder))) for _ in range(4)]
@@ -119,6 +148,7 @@ def test_processes_and_threads_that_want_one_extension_compile_it_once(folder, c
     assert done.stdout == "42\n"
 
 
+@pytest.mark.usefixtures("runner")
 def test_a_build_that_was_interrupted_is_done_again(folder, commands):
     load(folder)
     where = folder / "built"
@@ -130,6 +160,76 @@ def test_a_build_that_was_interrupted_is_done_again(folder, commands):
         path.write_bytes(b"half an obj")
     assert load(folder).answer() == 42
     assert len(commands) == 4
+
+
+@pytest.mark.usefixtures("runner")
+def test_sources_that_compiled_are_not_compiled_again_when_another_did_not(
+    folder, commands, monkeypatch
+):
+    monkeypatch.setenv("MAX_JOBS", "1")
+    (folder / "other.cpp").write_text("int other( {")
+    sources = [str(folder / "source.cpp"), str(folder / "other.cpp")]
+
+    def load_both():
+        return cpp_extension.load("answering", sources, extra_cflags=["-DEXTRA=2"])
+
+    with pytest.raises(RuntimeError, match=r"other\.cpp:1"):
+        load_both()
+    (folder / "other.cpp").write_text("int other() { return 1; }")
+    assert load_both().answer() == 42
+    compiled = [line.partition(" -c ")[2].split()[0] for line in commands[:] if " -c " in line]
+    assert [Path(each).stem for each in compiled] == ["source", "other", "other"]
+
+
+def test_an_interrupt_ends_compilers_and_the_build_is_done_again(folder, runner, monkeypatch):
+    program = f"""
+        import sys
+        from flambeau.utils import cpp_extension
+        from flambeau.utils.cpp_extension import _compiler
+        if {runner == "threads"}:
+            _compiler.is_ninja_available = lambda: False
+        cpp_extension.load("answering", {str(folder / "source.cpp")!r})
+    """
+    # As long as the file is there, a compiler writes half an object and then waits.
+    slow = f"""
+        if [ -e {folder}/slow ]; then
+          for out; do case $out in *.o) echo half > $out;; esac; done
+          echo $$ > {folder}/compiling
+          exec sleep 300
+        fi
+    """
+    (folder / "slow").touch()
+    monkeypatch.setenv("CXX", compiler(folder, slow))
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        # What a shell starts in the background ignores interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while not (folder / "compiling").exists() or not (folder / "compiling").read_text():
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((folder / "compiling").read_text()), 0)
+    (folder / "slow").unlink()
+    assert load(folder).answer() == 42
+
+
+@pytest.mark.parametrize("name", ["a b", "a$b:c", "a'b\"c", "a#b%&(c)"])
+def test_folders_may_have_any_name(tmp_path, name, monkeypatch, runner):
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / name / "built"))
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "source.cpp").write_text(SOURCE)
+    (tmp_path / name / "answer.h").write_text("#define ANSWER 40\n")
+    assert load(tmp_path / name).answer() == 42
+    (tmp_path / name / "answer.h").write_text("#define ANSWER 50\n")
+    assert load(tmp_path / name).answer() == 52
+    described = list((tmp_path / name).rglob("build.ninja"))
+    assert len(described) == (runner == "ninja")
 
 
 GCC = "Free Software Foundation" in _compiler.version_of(os.environ.get("CXX", "c++").split()[0])
@@ -153,6 +253,7 @@ def edit(folder, text):
     source.write_text(f"{source.read_text()}\n{text}\n")
 
 
+@pytest.mark.usefixtures("runner")
 @pytest.mark.skipif(not GCC, reason="other compilers have other forms of compiled headers")
 def test_the_header_is_compiled_by_itself_when_a_source_is_built_again(
     folder, small_header, commands, capfd
@@ -213,17 +314,20 @@ def test_a_source_that_begins_otherwise_reads_the_header_itself(tmp_path):
         assert _precompiled.begins_with_header(source, compiler) is (first and GCC)
 
 
+@pytest.mark.usefixtures("runner")
 def test_errors_of_the_compiler_are_told(folder):
     (folder / "source.cpp").write_text("int wrong( {")
     with pytest.raises(RuntimeError, match="Error building extension 'answering'") as failed:
         load(folder)
     assert "source.cpp:1" in str(failed.value)
+    assert "int wrong( {" in str(failed.value)
     with pytest.raises(FileNotFoundError, match="there is no source"):
         cpp_extension.load("answering", str(folder / "nosuch.cpp"))
     with pytest.raises(ValueError, match="the name of a module"):
         cpp_extension.load("no-name", str(folder / "source.cpp"))
 
 
+@pytest.mark.usefixtures("runner")
 def test_commands_are_printed_if_asked_for(folder, capfd):
     load(folder, verbose=True)
     assert "-DEXTRA=2" in capfd.readouterr().out
@@ -290,18 +394,20 @@ def test_headers_are_found(monkeypatch):
     assert cpp_extension.include_paths(cuda=True)[-1] == "/opt/cuda/include"
 
 
-def test_a_setup_py_builds_what_can_be_imported(folder):
+def test_a_setup_py_builds_what_can_be_imported(folder, runner):
     setup = """
         from setuptools import setup
         from torch.utils.cpp_extension import BuildExtension, CppExtension
+        given = dict(no_python_abi_suffix=True, use_ninja=USE_NINJA)
         options = {"cxx": ["-DEXTRA=2", "-std=c++11", "-fopenmp"]}
         setup(
             name="answering",
             ext_modules=[CppExtension("answering", ["source.cpp"], extra_compile_args=options)],
-            cmdclass={"build_ext": BuildExtension.with_options(no_python_abi_suffix=True)},
+            cmdclass={"build_ext": BuildExtension.with_options(**given)},
         )
     """
-    (folder / "setup.py").write_text(textwrap.dedent(setup))
+    text = textwrap.dedent(setup).replace("USE_NINJA", str(runner == "ninja"))
+    (folder / "setup.py").write_text(text)
     command = [sys.executable, "-m", "flambeau", "run", "setup.py", "build_ext", "--inplace"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     assert (folder / "answering.so").exists()
@@ -315,43 +421,73 @@ def test_a_setup_py_builds_what_can_be_imported(folder):
     assert done.stdout == "42\n"
 
 
+def test_a_setup_py_compiles_again_what_changed(folder, commands, runner):
+    setup = f"""
+        import sys
+        from setuptools import setup
+        from torch.utils.cpp_extension import BuildExtension, CppExtension
+        options = ["-w", "-DEXTRA=" + sys.argv.pop()]
+        module = CppExtension("answering", ["source.cpp", "other.cpp"], extra_compile_args=options)
+        build = BuildExtension.with_options(use_ninja={runner == "ninja"})
+        setup(name="answering", ext_modules=[module], cmdclass={{"build_ext": build}})
+    """
+    (folder / "setup.py").write_text(textwrap.dedent(setup))
+    (folder / "other.cpp").write_text("int other() { return 1; }\n")
+
+    def compiled(extra):
+        before = len(commands)
+        subprocess.run(
+            [sys.executable, "-m", "flambeau", "run", "setup.py", "build_ext", "--inplace", extra],
+            cwd=folder, check=True, capture_output=True,
+        )  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", "import answering; print(answering.answer())"],
+            cwd=folder, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        lines = [line for line in commands[before:] if " -c " in line]
+        sources = sorted(line.partition(" -c ")[2].split()[0] for line in lines)
+        return int(done.stdout), sources
+
+    assert compiled("2") == (42, ["other.cpp", "source.cpp"])
+    os.utime(folder / "source.cpp")
+    assert compiled("2") == (42, [])
+    (folder / "answer.h").write_text("#define ANSWER 50\n")
+    assert compiled("2") == (52, ["source.cpp"])
+    assert compiled("3") == (53, ["other.cpp", "source.cpp"])
+
+
 @pytest.mark.parametrize("fault", ["", "fault"])
-def test_a_setup_py_compiles_several_sources_at_once(folder, fault):
+def test_a_setup_py_compiles_several_sources_at_once(folder, fault, runner):
     setup = """
         from setuptools import setup
         from torch.utils.cpp_extension import BuildExtension, CppExtension
         sources = ["source.cpp", "other.cpp", "third.cpp"]
+        given = dict(no_python_abi_suffix=True, use_ninja=USE_NINJA)
         options = ["-DEXTRA=2", "-w"]
         setup(
             name="answering",
             ext_modules=[CppExtension("answering", sources, extra_compile_args=options)],
-            cmdclass={"build_ext": BuildExtension.with_options(no_python_abi_suffix=True)},
+            cmdclass={"build_ext": BuildExtension.with_options(**given)},
         )
     """
-    (folder / "setup.py").write_text(textwrap.dedent(setup))
+    text = textwrap.dedent(setup).replace("USE_NINJA", str(runner == "ninja"))
+    (folder / "setup.py").write_text(text)
     (folder / "other.cpp").write_text("int other() { return 1; }\n")
     (folder / "third.cpp").write_text(f"int third() {{ return 2; }}\n{fault}\n")
     # It compiles nothing before it is there twice.
     waiting = """
-        #!/bin/sh
-        case "$*" in *" -c "*)
-          : > started-$$
-          tries=0
-          while [ $(ls started-* | wc -l) -lt 2 ]; do
-            tries=$((tries + 1))
-            [ $tries -lt 1200 ] || exit 1
-            sleep 0.1
-          done
-        esac
-        exec c++ "$@"
+        : > started-$$
+        tries=0
+        while [ $(ls started-* | wc -l) -lt 2 ]; do
+          tries=$((tries + 1))
+          [ $tries -lt 1200 ] || exit 1
+          sleep 0.1
+        done
     """
-    (folder / "compiler").write_text(textwrap.dedent(waiting).lstrip())
-    (folder / "compiler").chmod(0o755)
-    compiler = str(folder / "compiler")
     done = subprocess.run(
         [sys.executable, "-m", "flambeau", "run", "setup.py", "build_ext", "--inplace"],
         cwd=folder,
-        env={**os.environ, "CXX": compiler, "MAX_JOBS": "2"},
+        env={**os.environ, "CXX": compiler(folder, waiting), "MAX_JOBS": "2"},
         capture_output=True,
         text=True,
         check=False,

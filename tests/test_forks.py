@@ -242,8 +242,7 @@ NOT_IN_CHILDREN = {  # CUDA itself does not work in a forked child; a store refu
     "core/src/flambeau/distributed/_tcp_store.py",
 }
 ENDS_WITH_ITS_CALL = {
-    "core/src/flambeau/utils/cpp_extension/_build.py",
-    "core/src/flambeau/utils/cpp_extension/_setuptools.py",
+    "core/src/flambeau/utils/cpp_extension/_compiling.py",
 }
 
 

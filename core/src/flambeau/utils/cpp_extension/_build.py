@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flambeau.utils.cpp_extension import _compiler
+from flambeau.utils.cpp_extension._compiling import Records, Step, Workplace
 from flambeau.utils.cpp_extension._precompiled import (
     begins_with_header,
     options_of,
@@ -23,7 +21,7 @@ from flambeau.utils.cpp_extension._precompiled import (
     put_away,
 )
 
-__all__ = ["Build", "at_once", "build", "get_default_build_root"]
+__all__ = ["Build", "build", "get_default_build_root"]
 
 
 @dataclass(frozen=True)
@@ -98,34 +96,15 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def at_once(sources: int) -> int:
-    """How many of so many sources are compiled at a time."""
-    jobs = int(os.environ.get("MAX_JOBS", 0)) or min(_processors(), 8)
-    return max(1, min(jobs, sources))
-
-
-def _hash(path: str | Path) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
 class _Folder:
-    """Where one extension is built.
-
-    Beside each thing made lies a record of the command and of the contents of what it read.
-    The thing is made again if the record would be another.
-    """
+    """Where one extension is built."""
 
     def __init__(self, what: Build, folder: Path, verbose: bool) -> None:
         self.what = what
         self.folder = folder
-        self.verbose = verbose
         self.cxx = shlex.split(_compiler.compiler())
+        self.work = Workplace(what.name, folder, verbose)
+        self.records = self.work.records
 
     def library(self) -> Path:
         what = self.what
@@ -138,15 +117,16 @@ class _Folder:
             *(Path(source).resolve() for source in what.sources),
             *(self.folder / name for name in what.inline),
         ]
-        with ThreadPoolExecutor(at_once(len(sources))) as pool:
-            objects = list(pool.map(self._object, sources))
+        steps = [self._step(source) for source in sources]
+        self.work.compile(steps, self.folder / "build.ninja")
+        objects = [step.target for step in steps]
         made = self._linked(objects)
         if not what.keep_objects:
             for path in objects:
-                path.unlink(missing_ok=True)
+                self.records.forget(path)
         return made
 
-    def _object(self, source: Path) -> Path:
+    def _step(self, source: Path) -> Step:
         what = self.what
         # Sources of one name may lie in several folders.
         place = hashlib.sha256(str(source).encode()).hexdigest()[:8]
@@ -161,64 +141,45 @@ class _Folder:
             command += ["-ccbin", self.cxx[0]]
         else:
             command = [*self.cxx, *_compiler.compile_options(what.name, what.cflags)]
-        command += includes
-        if self._fresh(target, command):
-            return target
-        known = self._record_of(target).exists()
-        # Whatever ends the compiler, what it left is not taken for what is recorded.
-        self._record_of(target).unlink(missing_ok=True)
-        read = target.with_suffix(".d")
-        run = [*command, "-MMD", "-MF", str(read), "-c", str(source), "-o", str(target)]
-        header = None
-        if not _compiler.is_cuda_source(source) and begins_with_header(source, self.cxx[0]):
-            header = self._header(command, known=known)
-        if header is not None:  # found before the folder of the header itself
-            run[len(self.cxx) : len(self.cxx)] = [f"-I{header.parents[1]}"]
-        self._run(run, source.parent)
-        inputs = [str(source.parent / path) for path in self._read(read)]
-        if header is not None:
-            inputs = [path for path in inputs if path != str(header)]
-            inputs += json.loads(self._record_of(header).read_text())["inputs"]
-        self._record(target, command, inputs)
-        return target
+        options = [*command, *includes]
+        step = Step(source, target, [*options, "-c", str(source), "-o", str(target)])
+        if self.records.fresh(target, step.command) or _compiler.is_cuda_source(source):
+            return step
+        if begins_with_header(source, self.cxx[0]):
+            known = Records.place(target).exists()
+            return replace(step, header=self._header(options_of(options), known=known))
+        return step
 
     def _header(self, command: list[str], known: bool) -> Path | None:
         """The compiled header; it is made if it is asked for, or when a source is built again."""
-        own = options_of(command)
-        header = place(_root(), self._command(own))
+        header = place(_root(), Records.known_by(command))
         wanted = known or self.what.precompiled
         if not wanted and not header.exists():
             return None
         try:
             header.parent.mkdir(parents=True, exist_ok=True)
             with _locked(header.parents[1] / ".lock"):
-                if not self._fresh(header, own):
+                if not self.records.fresh(header, command):
                     if not wanted:
                         return None
-                    self._compile_header(header, own)
+                    self._compile_header(header, command)
                 os.utime(header.parents[1])
         except OSError:  # no room, or no right to write there: the header itself is read
             return None
         return header
 
     def _compile_header(self, header: Path, command: list[str]) -> None:
-        self._record_of(header).unlink(missing_ok=True)
-        read, new = header.with_suffix(".d"), header.with_suffix(".new")
+        self.records.forget(header)
+        new = header.with_suffix(".new")
         # A second `#include` takes no compiled header, and looks where the first was found.
         header.with_suffix("").write_text("#pragma once\n#include_next <torch/extension.h>\n")
         source = header.with_name("all.h")
         source.write_text("#include <torch/extension.h>\n")
-        run = [*command, "-x", "c++-header", "-MMD", "-MF", str(read), str(source)]
-        self._run([*run, "-o", str(new)], header.parent)
+        noted = ["-MMD", "-MF", str(Records.read_by(header))]
+        self.work.run([*command, "-x", "c++-header", *noted, str(source), "-o", str(new)])
         new.rename(header)
-        self._record(header, command, self._read(read))
+        self.records.write(header, command, self.folder)
         put_away(header)
-
-    def _read(self, path: Path) -> list[str]:
-        """The files that a compiler has read, as it noted them."""
-        inputs = shlex.split(path.read_text().replace("\\\n", " ").partition(":")[2])
-        path.unlink()
-        return inputs
 
     def _linked(self, objects: list[Path]) -> Path:
         what = self.what
@@ -237,63 +198,15 @@ class _Folder:
         # A library that is loaded stays what it is: each has a name of its own.
         key = hashlib.sha256("\0".join(command).encode())
         for path in objects:
-            key.update(_hash(path).encode())
+            key.update(path.read_bytes())
         ending = "" if what.program else ".so"
         target = self.folder / f"{what.name}-{key.hexdigest()[:12]}{ending}"
         if not target.exists():
             new = target.with_name(f".{target.name}.new")
-            self._run([*command, "-o", str(new)], self.folder)
+            self.work.run([*command, "-o", str(new)])
             for old in self.folder.glob(f"{what.name}-{'?' * 12}{ending}"):
                 # Another process may be about to load one that it has just made.
                 if time.time() - old.stat().st_mtime > 3600:
                     old.unlink()
             new.rename(target)
         return target
-
-    def _record_of(self, target: Path) -> Path:
-        return target.with_suffix(".json")
-
-    def _fresh(self, target: Path, command: list[str]) -> bool:
-        try:
-            record = json.loads(self._record_of(target).read_text())
-        except (OSError, ValueError):
-            return False
-        if record["command"] != self._command(command) or not target.exists():
-            return False
-        try:
-            return all(_hash(path) == known for path, known in record["inputs"].items())
-        except OSError:
-            return False
-
-    def _record(self, target: Path, command: list[str], inputs: list[str]) -> None:
-        record = {
-            "command": self._command(command),
-            "inputs": {path: _hash(path) for path in inputs},
-        }
-        self._record_of(target).write_text(json.dumps(record))
-
-    def _command(self, command: list[str]) -> list[str]:
-        import pybind11
-
-        versions = [_compiler.version_of(command[0]), sys.version, pybind11.__version__]
-        return [*command, *versions]
-
-    def _run(self, command: list[str], folder: Path) -> None:
-        if self.verbose:
-            print(shlex.join(command), flush=True)
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if self.verbose and done.stdout:
-            print(done.stdout, flush=True)
-        if done.returncode:
-            raise RuntimeError(
-                f"Error building extension {self.what.name!r}: the command failed with status "
-                f"{done.returncode}\n{shlex.join(command)}\n{done.stdout}"
-            )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
-import subprocess
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from setuptools import Extension
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.utils.cpp_extension import _compiler
-from flambeau.utils.cpp_extension._build import at_once
+from flambeau.utils.cpp_extension._compiling import Step, Workplace
 
 __all__ = ["BuildExtension", "CUDAExtension", "CppExtension"]
 
@@ -54,10 +55,11 @@ def _extension(
 class BuildExtension(build_ext):
     """The command ``build_ext`` for `CppExtension` and `CUDAExtension`.
 
-    It gives each source the options that the headers need, and compiles several at once, as many
-    as ``MAX_JOBS`` of the environment says, by default one for each processor. `with_options`
-    makes a class with ``no_python_abi_suffix=True``, which names libraries plainly
-    (``lltm_cpp.so``); ``use_ninja`` is accepted.
+    It gives each source the options that the headers need, and compiles those that changed (they,
+    a header, an option, the compiler), several at once: as many as ``MAX_JOBS`` of the environment
+    says, by default one for each processor. Ninja runs the compilers where it is installed.
+    `with_options` makes a class with options: ``use_ninja=False`` has them run from here,
+    ``no_python_abi_suffix=True`` names libraries plainly (``lltm_cpp.so``).
 
     >>> from flambeau.utils.cpp_extension import BuildExtension
     >>> BuildExtension.with_options(no_python_abi_suffix=True).__name__
@@ -77,7 +79,7 @@ class BuildExtension(build_ext):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.no_python_abi_suffix = kwargs.pop("no_python_abi_suffix", False)
-        kwargs.pop("use_ninja", None)
+        self.use_ninja = bool(kwargs.pop("use_ninja", True))
         super().__init__(*args, **kwargs)
 
     def build_extension(self, ext: Any) -> None:
@@ -92,34 +94,37 @@ class BuildExtension(build_ext):
             # Many a setup.py leaves it to PyTorch's libraries to bring OpenMP.
             ext.extra_link_args = [*(ext.extra_link_args or []), "-fopenmp"]
         self.parallel = None  # the compiler is changed while an extension is built
+        # What has changed is known by contents, headers and options too; setuptools sees times.
+        self.force = self.compiler.force = True
         compile_one, compile_all = self.compiler._compile, self.compiler.compile
-        started: list[Future[None]] = []
+        work = Workplace(
+            ext.name, Path.cwd(), verbose=bool(self.distribution.verbose), ninja=self.use_ninja
+        )
+        steps: list[Step] = []
 
-        def now(obj: str, src: str, kind: str, cc_args: list[str], pp: object) -> None:
+        def note(obj: str, src: str, kind: str, cc_args: list[str], _: object, pp: object) -> None:
+            said: list[list[str]] = []
             if _compiler.is_cuda_source(src):
-                command = [_compiler.nvcc(), *nvcc, *cc_args, src, "-o", obj]
-                self.announce(shlex.join(command), level=2)
-                subprocess.run(command, check=True)
+                said.append([_compiler.nvcc(), *nvcc, *cc_args, src, "-o", obj])
             else:
-                compile_one(obj, src, kind, cc_args, cxx, pp)
-
-        def start(obj: str, src: str, kind: str, cc_args: list[str], _: object, pp: object) -> None:
-            started.append(pool.submit(now, obj, src, kind, cc_args, pp))
+                # The newer and the older name of what runs a command.
+                with _replaced(self.compiler, call=said.append, spawn=said.append):
+                    compile_one(obj, src, kind, cc_args, cxx, pp)
+            steps.append(Step(Path(src), Path(obj), said[0]))
 
         def compile(*args: Any, **kwargs: Any) -> list[str]:
             objects = compile_all(*args, **kwargs)
-            for each in started:
-                each.result()
+            try:
+                work.compile(steps, Path(self.build_temp, f"{ext.name}.ninja"))
+            except RuntimeError as error:  # so that setuptools knows it: it may be optional
+                raise CompileError(str(error)) from None
             return objects
 
         ext.extra_compile_args = []
-        self.compiler._compile, self.compiler.compile = start, compile
-        pool = ThreadPoolExecutor(at_once(len(ext.sources)))
         try:
-            super().build_extension(ext)
+            with _replaced(self.compiler, _compile=note, compile=compile):
+                super().build_extension(ext)
         finally:
-            pool.shutdown(cancel_futures=True)
-            self.compiler._compile, self.compiler.compile = compile_one, compile_all
             ext.extra_compile_args = given
 
     def get_ext_filename(self, fullname: str) -> str:
@@ -129,6 +134,16 @@ class BuildExtension(build_ext):
             return name
         parts = name.split(".")
         return ".".join([*parts[:-2], parts[-1]])
+
+
+@contextmanager
+def _replaced(owner: object, **methods: Callable[..., object]) -> Iterator[None]:
+    before = {name: getattr(owner, name) for name in methods if hasattr(owner, name)}
+    vars(owner).update({name: methods[name] for name in before})
+    try:
+        yield
+    finally:
+        vars(owner).update(before)
 
 
 all_take_as_annotated(globals())
