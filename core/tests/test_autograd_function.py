@@ -8,7 +8,7 @@ import pytest
 
 import flambeau as fb
 from flambeau.autograd import Function, grad
-from flambeau.autograd.function import once_differentiable
+from flambeau.autograd.function import FunctionCtx, once_differentiable
 
 
 def function(forward, backward, name="Custom"):
@@ -798,3 +798,29 @@ def test_attributes_of_the_context_that_the_graph_needs_are_refused(device):
 
     with pytest.raises(AttributeError, match="save_for_backward"):
         Careless.apply(fb.ones(1, requires_grad=True, device=device))
+
+
+def test_the_context_that_programs_annotate_and_make_is_the_one_that_forward_receives():
+    found: list[object] = []
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx: FunctionCtx, x: fb.Tensor) -> fb.Tensor:
+            found.append(ctx)
+            ctx.save_for_backward(x)
+            return x * 3
+
+        @staticmethod
+        def backward(ctx: FunctionCtx, grad: fb.Tensor) -> fb.Tensor:
+            (x,) = ctx.saved_tensors
+            return grad * x
+
+    x = fb.tensor([2.0], requires_grad=True)
+    Scaled.apply(x).backward()
+    assert x.grad.tolist() == [2.0]
+    assert isinstance(found[0], FunctionCtx)
+    assert repr(found[0]).startswith("<ScaledBackward object at ")
+    made = FunctionCtx()  # as tests of a forward alone do
+    made.scale = 3
+    assert Scaled.forward(made, x).tolist() == [6.0]
+    assert repr(made).startswith("<FunctionCtx object at ")

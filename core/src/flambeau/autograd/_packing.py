@@ -15,7 +15,7 @@ from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Binary, Node, Unary
 from flambeau._dispatch.dispatch import wrap
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd.function import FunctionNode
+from flambeau.autograd.function import FunctionCtx
 from flambeau.ops.declaration.nodes import GenericNode, Saved, SavedList, SavedResult
 
 
@@ -84,7 +84,7 @@ class _Packed:
 
 
 class _Entry:
-    """A tensor that a custom function saved, packed; see `FunctionNode.saved_tensors`."""
+    """A tensor that a custom function saved, packed; see `FunctionCtx.saved_tensors`."""
 
     __slots__ = ("of_result", "parcel")
 
@@ -123,7 +123,7 @@ def pack_node(node: Node, result: Any) -> None:
     if not hooks.stack or not node.saved:
         return
     pair = hooks.stack[-1]
-    if isinstance(node, FunctionNode):
+    if isinstance(node, FunctionCtx):
         node.saved = tuple([e and _packed_entry(e, pair, result) for e in node.saved])
         return
     if isinstance(node, Unary):

@@ -37,7 +37,7 @@ class _Result(NamedTuple):
     device: Any
 
 
-class FunctionNode(Node):
+class FunctionCtx(Node):
     """The recorded call of a `Function`; it is the context that forward and backward receive.
 
     Every `Function` has a subclass of its own, named ``<function>Backward``.
@@ -48,6 +48,7 @@ class FunctionNode(Node):
 
     __slots__ = ("__dict__",)
 
+    title = "FunctionCtx"
     _function: type[Function]
     needs_input_grad: tuple[bool, ...] = ()
     _to_save: tuple[Any, ...] = ()
@@ -128,9 +129,6 @@ class FunctionNode(Node):
     def n_out(self) -> int:  # type: ignore[override]
         """1 if the gradient arrives as it is, 2 if gradients arrive by their place."""
         return 2 if self._several else 1
-
-    def name(self) -> str:
-        return self._function.__name__ + "Backward"
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
@@ -264,14 +262,14 @@ class _SavedOutput:
         self.version = self.storage.version
         self.differentiable = differentiable
 
-    def get(self, node: FunctionNode) -> Tensor:
+    def get(self, node: FunctionCtx) -> Tensor:
         if self.storage.version != self.version:
             raise node.stale("output", tuple(self.native.shape), self.storage.version, self.version)
         t = new(Tensor)
         t._a, t._be, t.dtype, t._rg = self.native, self.storage._be, self.dtype, False
         return self.with_history(node, t)
 
-    def with_history(self, node: FunctionNode, t: Tensor) -> Tensor:
+    def with_history(self, node: FunctionCtx, t: Tensor) -> Tensor:
         """A fresh tensor of these values as the output of the node."""
         t._rg = self.differentiable
         if self.differentiable:
@@ -301,14 +299,15 @@ class Function:
     tensor([2., 2.])
     """
 
-    _node: ClassVar[type[FunctionNode]]
+    _node: ClassVar[type[FunctionCtx]]
     generate_vmap_rule: ClassVar[bool] = False
     _of_ops: ClassVar[bool] = False  # a trace takes in what forward calls; its gradient is right
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        space = {"_function": cls, "__slots__": ()}
-        cls._node = type(cls.__name__ + "Backward", (FunctionNode,), space)
+        title = cls.__name__ + "Backward"
+        space = {"_function": cls, "title": title, "__slots__": ()}
+        cls._node = type(title, (FunctionCtx,), space)
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         warn(
@@ -446,7 +445,7 @@ def recorded(cls: type[Function], args: tuple[Any, ...], result: object) -> Any:
 
 
 def _finish(
-    node: FunctionNode, given: set[int], outputs: tuple[Any, ...], record: bool
+    node: FunctionCtx, given: set[int], outputs: tuple[Any, ...], record: bool
 ) -> tuple[Any, ...]:
     """Give the outputs their history and resolve what was saved; `given` has the inputs' ids."""
     dirty = {id(t) for t in node._dirty}
@@ -507,7 +506,7 @@ def _check_dirty(dirty: Sequence[Tensor], outputs: Sequence[Any], record: bool) 
         _inplace.check_recorded_write(t)
 
 
-def _attach(t: Tensor, node: FunctionNode, place: int, dirty: bool) -> None:
+def _attach(t: Tensor, node: FunctionCtx, place: int, dirty: bool) -> None:
     fn = Out(node, place) if node._several else node
     if t._base is not None and dirty:
         _inplace.adopt(t, fn)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from flambeau.autograd.function import Function, FunctionNode
+from flambeau.autograd.function import Function, FunctionCtx
 
-__all__ = ["FunctionCtx", "InplaceFunction", "NestedIOFunction"]
+__all__ = ["BackwardCFunction", "InplaceFunction", "NestedIOFunction"]
 
-FunctionCtx = FunctionNode
+BackwardCFunction = FunctionCtx
 NestedIOFunction = Function
 
 
