@@ -200,13 +200,13 @@ def test_doctor_is_content_with_a_complete_installation(capsys):
 
 
 @pytest.mark.usefixtures("nn_installed")
-def test_doctor_says_what_makes_numpy_faster_where_it_is_not_installed(capsys):
-    text = run(capsys, host_of(cpu("add", "erf")), "doctor")[1]
-    assert "note     cpu: flambeau-native is not installed: NumPy alone takes about twice" in text
-    assert "remedy: pip install " in text and "cpu_native" in text
-    native = entry("cpu", Plugin(provider="flambeau-native 0.1"), "flambeau-native")
-    for host in (host_of(cpu("add", "erf"), native), host_of(toy("add", "erf"))):
-        assert "NumPy alone" not in run(capsys, host, "doctor")[1]
+def test_doctor_tells_how_to_install_what_a_backend_says_is_not_installed(capsys):
+    facts = {"flambeau-onednn": "not installed: slower", "driver": "not found", "threads": "2"}
+    text = run(capsys, host_of(cpu("add", "erf", report=facts)), "doctor")[1]
+    told = text[text.index("note     cpu: ") :].splitlines()
+    assert told[0] == "note     cpu: flambeau-onednn: not installed: slower"
+    assert "remedy: pip install " in told[1] and "cpu_onednn" in told[1]
+    assert told[2:] == ["note     cpu: driver: not found", "no problem found"]
 
 
 @pytest.mark.usefixtures("nn_installed")

@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import FunctionType
 
@@ -39,6 +40,19 @@ def test_hooks_answer_for_the_cpu_only() -> None:
     assert {"numpy", "scipy", "ml_dtypes", "blas"} <= set(plugin.flambeau_report("cpu"))
     for hook in ("backend", "kernels", "expectations", "report"):
         assert getattr(plugin, f"flambeau_{hook}")("cuda") is None
+
+
+def test_the_report_says_what_makes_numpy_faster_where_it_is_not_installed(monkeypatch) -> None:
+    def version_of(name: str) -> str:
+        if name == "flambeau-native":
+            raise PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(plugin, "version", lambda name: "1")
+    assert "flambeau-native" not in plugin.flambeau_report("cpu")
+    monkeypatch.setattr(plugin, "version", version_of)
+    report = plugin.flambeau_report("cpu")
+    assert report["flambeau-native"] == "not installed: NumPy alone takes about twice its time"
 
 
 def test_the_plugin_module_imports_no_array_library() -> None:

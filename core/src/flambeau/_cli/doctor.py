@@ -17,7 +17,6 @@ from flambeau.plugin.remedies import install_command
 from flambeau.plugin.validation import OpTable
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
-_FASTER = "flambeau-native"
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,8 @@ def _device(host: PluginHost, device_type: str) -> Iterator[Finding]:
         return
     for name, fact in facts.items():
         if fact.startswith("not "):  # an accelerator says why it offers nothing
-            yield Finding(NOTE, f"{device_type}: {name}: {fact}")
-    announced = {entry.distribution for entry in host.installed().get(device_type, ())}
-    if "flambeau-numpy" in active.distributions and _FASTER not in announced:
-        yield Finding(
-            NOTE,
-            f"{device_type}: {_FASTER} is not installed: NumPy alone takes about twice its time",
-            install_command(_FASTER),
-        )
+            remedy = install_command(name) if fact.startswith("not installed") else ""
+            yield Finding(NOTE, f"{device_type}: {name}: {fact}", remedy)
 
 
 def _misfits(active: Activation, ops: OpTable, device_type: str) -> Iterator[Finding]:

@@ -75,6 +75,8 @@ def flambeau_report(device_type: str) -> Mapping[str, str] | None:
     """Return facts for ``python -m flambeau`` and the test header, such as library versions.
 
     A fact that begins with ``not`` says why something is not used; the doctor shows it as a note.
+    One that begins with ``not installed`` is about the distribution that it is named after, and the
+    doctor adds the command that installs it.
     """
 
 
