@@ -47,6 +47,17 @@ def ext(build_directory):
     )
 
 
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64])
+@pytest.mark.parametrize("count", [1, 3, 4, 7, 8, 9, 31, 64])
+def test_vectors_of_the_cpu_compute_each_number_and_their_reductions(ext, dtype, count):
+    x, y = fb.randn(count, dtype=dtype), fb.randn(count, dtype=dtype)
+    products, mapped, ends = ext.by_vectors(x, y)
+    fb.testing.assert_close(products, x * y + 2 - x.abs())
+    fb.testing.assert_close(mapped, x.sigmoid())
+    fb.testing.assert_close(ends, fb.stack([x.max(), x.square().sum(), x @ y]))
+    assert ext.by_vectors(fb.where(x == x.min(), math.nan, x), y)[2].isnan().all()
+
+
 def test_functions_of_at_are_those_of_flambeau(ext):
     x, y = fb.randn(3, 4), fb.randn(3, 4)
     z = fb.sigmoid(x) * y.tanh() + 1.5 - 1

@@ -3,6 +3,9 @@
 #include <ATen/OpMathType.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/cpu/vec/functional.h>
+#include <ATen/cpu/vec/vec.h>
+#include <ATen/cpu/vec256/vec256.h>
 #include <TH/TH.h>
 #include <torch/csrc/utils/tensor_flatten.h>
 #include <torch/cuda.h>
@@ -319,7 +322,33 @@ void product(const std::string& how, int64_t m, int64_t n, int64_t k, T alpha, t
                       beta, c.data<T>(), m);
 }
 
+// By vectors of the CPU, as many numbers as there are.
+std::vector<at::Tensor> by_vectors(at::Tensor x, at::Tensor y) {
+  auto products = at::empty_like(x), mapped = at::empty_like(x), ends = at::empty({3}, x.options());
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "by_vectors", [&] {
+    using Vec = at::vec::Vectorized<scalar_t>;
+    const auto *a = x.data_ptr<scalar_t>(), *b = y.data_ptr<scalar_t>();
+    auto* to = products.data_ptr<scalar_t>();
+    auto* end = ends.data_ptr<scalar_t>();
+    const int64_t n = x.numel();
+    Vec two(scalar_t(2));
+    at::vec::map2([two](Vec& p, Vec& q) { return at::vec::fmadd(p, q, two) - p.abs(); }, to, a, b, n);
+    at::vec::map([](Vec p) { return p.exp() / (p.exp() + Vec(1)); }, mapped.data_ptr<scalar_t>(), a, n);
+    end[0] = at::vec::reduce_all<scalar_t>([](Vec& p, Vec& q) { return at::vec::maximum(p, q); }, a, n);
+    end[1] = at::vec::map_reduce_all<scalar_t>([](Vec p) { return p * p; },
+                                               [](Vec p, Vec q) { return p + q; }, a, n);
+    Vec sum(0);
+    int64_t i = 0;
+    for (; i < n - n % Vec::size(); i += Vec::size()) sum += Vec::loadu(a + i) * Vec::loadu(b + i);
+    end[2] = at::vec::vec_reduce_all<scalar_t>([](Vec& p, Vec& q) { return p + q; }, sum);
+    for (; i < n; ++i) end[2] += a[i] * b[i];
+  });
+  return {products, mapped, ends};
+}
+static_assert(at::vec256::Vec256<float>::size() == 8, "the name before 1.10");
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("by_vectors", &by_vectors);
   m.def("flat", [](std::vector<at::Tensor> tensors) {
     return torch::utils::flatten_dense_tensors(tensors);
   });
