@@ -274,6 +274,64 @@ def test_other_commands_are_left_alone(words):
     assert command_with_torch(words, "2.13") == words
 
 
+SHOWS_PATH = """
+import os, subprocess, sys
+import torch, helper
+print([os.path.realpath(p) for p in sys.path])
+if len(sys.argv) > 1:
+    command = [sys.executable, *sys.argv[2:], os.path.abspath(__file__)]
+    sys.exit(subprocess.run(command, cwd=sys.argv[1]).returncode)
+"""
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """A folder with a script, and one whose files are named as modules that everything imports."""
+    own, foreign = tmp_path / "own", tmp_path / "foreign"
+    for folder in (own, foreign):
+        folder.mkdir()
+    (own / "program.py").write_text(SHOWS_PATH)
+    (own / "helper.py").write_text("")
+    for name in ("flambeau", "pluggy", "json", "argparse", "helper", "random"):
+        (foreign / f"{name}.py").write_text("raise SystemExit(9)")
+    return own, foreign
+
+
+def test_scripts_that_a_program_starts_run_no_file_of_the_folder_where_they_are_started(folders):
+    own, foreign = folders
+    done = run_module(own, "program.py", str(foreign))
+    assert done.returncode == 0, done.stderr
+    seen = done.stdout.splitlines()
+    assert len(seen) == 2 and str(own) in seen[0] and str(foreign) not in seen[1]
+
+
+def test_what_keeps_a_scripts_folder_from_the_path_does_so_with_torch(folders):
+    own, foreign = folders
+    done = run_module(own, "program.py", str(foreign), "-P")
+    assert done.returncode == 1 and "No module named 'helper'" in done.stderr
+    command = [sys.executable, "-P", "-m", "flambeau", "run", str(own / "program.py")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=foreign, timeout=300)
+    assert done.returncode == 1 and "No module named 'helper'" in done.stderr
+
+
+def test_a_scripts_modules_are_beside_it_and_not_where_it_is_started(folders, tmp_path):
+    own, _ = folders
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "only_here.py").write_text("")
+    (own / "program.py").write_text("import helper, only_here")
+    done = run_module(other, str(own / "program.py"))
+    assert done.returncode == 1 and "No module named 'only_here'" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--", "-x"], ["a", "--", "-x"], ["--as", "--", "--"]])
+def test_a_script_is_given_its_arguments_as_they_are(tmp_path, words):
+    text = "import sys; print(sys.argv[1:])"
+    assert run(tmp_path, text, *words).stdout == f"{words}\n"
+    assert run_module(tmp_path, "-m", "script", *words).stdout == f"{words}\n"
+    assert run_module(tmp_path, "-c", text, *words).stdout == f"{words}\n"
+
+
 def test_commands_are_those_of_python_after_the_alias():
     before = subprocess.Popen.__init__, os.execv, os.execve
     with torch_alias(), torch_alias("1.2"):

@@ -30,8 +30,16 @@ def main(argv: Sequence[str] | None = None, *, plugins: PluginHost = host) -> in
     >>> main(["kernels", "nosuch"], plugins=PluginHost(entry_points=list))
     1
     """
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = _parser().parse_args([_KEPT if word == "--" else word for word in words])
+    for name, value in vars(arguments).items():
+        if isinstance(value, list):
+            setattr(arguments, name, ["--" if word == _KEPT else word for word in value])
     return arguments.run(arguments, plugins)
+
+
+_KEPT = "\0--"
+"""Stands for ``--``, which argparse would take away from the arguments of a program."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -275,4 +283,6 @@ def _show(text: str) -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # where it was started, which is no place of a script's modules
     sys.exit(main())

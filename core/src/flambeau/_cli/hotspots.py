@@ -45,7 +45,8 @@ def hotspots(host: PluginHost, device_type: str, program: Sequence[str]) -> str:
     flambeau.empty(0, device=device_type)  # a device first used inside the block is not seen
     before = sys.argv, sys.path
     sys.argv = list(program)
-    sys.path = [str(Path(program[0]).resolve().parent), *sys.path]
+    if not sys.flags.safe_path:
+        sys.path = [str(Path(program[0]).resolve().parent), *sys.path]
     measured = _Stopwatch(device_type)
     _recorder.listen(measured)
     try:

@@ -90,7 +90,8 @@ def _main() -> ModuleType:
 def _run(execute: Callable[[], None], arguments: list[str], home: str, version: str) -> int:
     before = sys.argv, sys.path[:], sys.modules.get("__main__")
     sys.argv = arguments
-    sys.path.insert(0, home)
+    if not sys.flags.safe_path:
+        sys.path.insert(0, home)
     try:
         with torch_alias(version):
             execute()

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import spawn
+from pathlib import Path
 from typing import Any, NoReturn
 
 _FLAGS = set("bBdiOqsuvxPR")
 """Options of Python that leave the program its site packages and take no argument."""
 _LEFT = {"flambeau", "pip", "ensurepip", "venv"}
 """Modules that are run as they are: what manages an environment has to see what is installed."""
+_FIRST = str(Path(__file__).with_name("_first.py"))
 
 
 class _Meaning:
@@ -76,8 +78,8 @@ def command_with_torch(args: Any, version: str, where: str | None = None) -> Any
         where: the ``PATH`` in which the command is looked for; that of this process for None.
 
     >>> import sys
-    >>> command_with_torch([sys.executable, "-u", "train.py", "--lr=1"], "2.13")[1:]
-    ['-u', '-m', 'flambeau', 'run', '--as', '2.13', 'train.py', '--lr=1']
+    >>> command_with_torch([sys.executable, "-u", "-m", "pytest", "tests"], "2.13")[1:]
+    ['-u', '-m', 'flambeau', 'run', '--as', '2.13', '-m', 'pytest', 'tests']
     >>> command_with_torch([sys.executable, "-m", "pip", "list"], "2.13")[1:]
     ['-m', 'pip', 'list']
     """
@@ -87,7 +89,11 @@ def command_with_torch(args: Any, version: str, where: str | None = None) -> Any
     at = _place(words) if words and _is_this_python(words[0], where) else None
     if at is None:
         return words
-    return [*words[:at], "-m", "flambeau", "run", "--as", version, *words[at:]]
+    # Python looks for a script's modules beside it, and not where it is started, which may be a
+    # folder of anybody's files; with `-m flambeau` it would look there first.
+    script = os.fsdecode(words[at]) not in ("-c", "-m")
+    first = [_FIRST] if script else ["-m", "flambeau"]
+    return [*words[:at], *first, "run", "--as", version, *words[at:]]
 
 
 def _is_this_python(word: Any, where: str | None) -> bool:

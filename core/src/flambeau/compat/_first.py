@@ -1,0 +1,14 @@
+"""Runs a script that a program started: a file, as the script is, and no module found on the path.
+
+So Python looks in no folder that it would not look in for the script itself.
+"""
+
+import sys
+
+if not sys.flags.safe_path:
+    del sys.path[0]  # this file's folder, before anything is imported
+
+from flambeau.__main__ import main
+
+if __name__ == "__main__":
+    sys.exit(main())
