@@ -8,7 +8,7 @@ ten in a chain of operations (see `flambeau_numpy.allocator`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def row_major(a: Any) -> Any:
     return a if a.ndim < 2 or a.flags.c_contiguous else a.copy()
 
 
-def copy_order(a: Array) -> Any:
+def copy_order(a: Array) -> Literal["C", "K"]:
     """The order of a copy that keeps that of `a`; row-major if `a` repeats elements."""
     if 0 in a.strides and any(s == 0 and n > 1 for n, s in zip(a.shape, a.strides, strict=True)):
         return "C"

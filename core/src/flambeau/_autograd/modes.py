@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -70,7 +70,9 @@ class _GradMode:
         return inner  # type: ignore[return-value]
 
 
-def _wrapped_generator(fresh: Callable[[], _GradMode], func: Callable[..., Any]) -> Any:
+def _wrapped_generator(
+    fresh: Callable[[], _GradMode], func: Callable[..., Any]
+) -> Callable[..., Iterator[Any]]:
     # The mode holds while the generator's own code runs, not while its consumer's does.
     @functools.wraps(func)
     def inner(*args: object, **kwargs: object) -> Any:

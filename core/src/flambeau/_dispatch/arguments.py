@@ -40,7 +40,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def broadcast(*specs: Any) -> Any:
+def broadcast(*specs: Any) -> Spec:
     """The spec of an elementwise op: the common shape, the dtype of the first operand."""
     return Spec(broadcast_shapes(*[s.shape for s in specs]), specs[0].dtype)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 from flambeau._dispatch.dispatch import OPS
 from flambeau._types.dtype import dtype as DType
@@ -22,7 +22,7 @@ class MetaBackend(Backend):
     def from_host(self, data: object, shape: tuple[int, ...], dtype: DType, index: int) -> Spec:
         return Spec(tuple(shape), dtype)
 
-    def to_host(self, array: Spec) -> Any:
+    def to_host(self, array: Spec) -> NoReturn:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
     def dtype_of(self, array: Spec) -> DType:
@@ -31,10 +31,10 @@ class MetaBackend(Backend):
     def scalar(self, value: object, dtype: DType) -> Spec:
         return Spec((), dtype)
 
-    def item(self, array: Spec) -> Any:
+    def item(self, array: Spec) -> NoReturn:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
 
-    def tolist(self, array: Spec) -> Any:
+    def tolist(self, array: Spec) -> NoReturn:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 

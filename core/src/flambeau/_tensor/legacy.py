@@ -57,7 +57,7 @@ class LegacyTensorType:
         self.__name__ = self.__qualname__ = D.TENSOR_TYPE_NAMES[dtype]
         self.__module__ = "torch" if device in (None, "cpu") else f"torch.{device}"
 
-    def __call__(self, *args: Any, device: Any = None, size: Any = None) -> Any:
+    def __call__(self, *args: Any, device: Any = None, size: Any = None) -> Tensor:
         return make(self.dtype, device or self.device, args if size is None else (Size(size),))
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:

@@ -35,7 +35,7 @@ def run_plain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def run_disabled(
-    func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
 ) -> Any:
     """A class's ``__torch_function__`` that treats its tensors as plain ones."""
     with DisableTorchFunctionSubclass():

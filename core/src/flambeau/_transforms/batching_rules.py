@@ -278,7 +278,7 @@ def _places(
 @_rule("index")
 def _index(
     level: BatchLevel, op: Op, a: BatchedArray, indices: Sequence[BatchedArray | None]
-) -> Any:
+) -> BatchedArray | tuple[BatchedArray, ...]:
     given = [i for i, k in enumerate(indices) if k is not None]
     if not given:
         return BatchedArray(a.value.clone(), True)

@@ -403,13 +403,13 @@ class _Graphed:
 
         class Graphed(fb.autograd.Function):
             @staticmethod
-            def forward(ctx: object, *inputs: Any) -> Any:
+            def forward(ctx: object, *inputs: Any) -> tuple[Any, ...]:
                 _fill(one.inputs[: len(one.args)], inputs)
                 one.forward.replay()
                 return tuple([r.detach() for r in one.results])
 
             @staticmethod
-            def backward(ctx: object, *grads: object) -> Any:
+            def backward(ctx: object, *grads: object) -> tuple[Any, ...]:
                 given = [g for g, wanted in zip(grads, one.wanted, strict=True) if wanted]
                 _fill(one.grads, given)
                 if one.found:

@@ -110,12 +110,14 @@ def _give_kernels_back() -> None:
         _originals.clear()
 
 
-def begin(name: str, scope: int, sequence: int, args: tuple[Any, ...], be: object) -> Any:
+def begin(
+    name: str, scope: int, sequence: int, args: tuple[Any, ...], be: object
+) -> list[tuple[Any, Any]]:
     """Announce an event; `end` takes what this returns."""
     return [(to, to.begin(name, scope, sequence, args, be)) for to in tuple(_listeners)]
 
 
-def end(tokens: Any) -> None:
+def end(tokens: list[tuple[Any, Any]]) -> None:
     """Announce the end of an event."""
     for to, token in reversed(tokens):
         to.end(token)

@@ -24,6 +24,7 @@ from flambeau.ops.declaration.namespace import TENSORS
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
+    from flambeau._types.device import device as Device
     from flambeau._types.dtype import dtype as DType
     from flambeau.ops.declaration.formulas import Formulas
 
@@ -33,8 +34,8 @@ class _Result(NamedTuple):
 
     place: int
     shape: tuple[int, ...]
-    dtype: Any
-    device: Any
+    dtype: DType
+    device: Device
 
 
 class FunctionCtx(Node):

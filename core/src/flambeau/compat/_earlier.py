@@ -115,7 +115,7 @@ _instead_of("flambeau:cross", "flambeau:Tensor.cross")(
 
 
 @_instead_of("flambeau:norm")
-def _(norm: Callable[..., Any]) -> Any:
+def _(norm: Callable[..., Any]) -> Callable[..., object]:
     @wraps(norm)
     def checked(input: object, p: object = "fro", *args: object, **kwargs: object) -> object:
         try:
@@ -129,7 +129,7 @@ def _(norm: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau:empty_like")
-def _(empty_like: Callable[..., Any]) -> Any:
+def _(empty_like: Callable[..., Any]) -> Callable[..., object]:
     @wraps(empty_like)
     def of_dense(
         input: Any, *, memory_format: MemoryFormat | None = None, **kwargs: object
@@ -179,7 +179,7 @@ _instead_of(f"{_F}:embedding_bag")(
 
 
 @_instead_of(f"{_F}:fold")
-def _(fold: Callable[..., Any]) -> Any:
+def _(fold: Callable[..., Any]) -> Callable[..., object]:
     @wraps(fold)
     def of_batches(input: Any, *args: object, **kwargs: object) -> object:
         if input.dim() != 3:
@@ -192,7 +192,7 @@ def _(fold: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau:Tensor.__deepcopy__")
-def _(deepcopy: Callable[..., Any]) -> Any:
+def _(deepcopy: Callable[..., Any]) -> Callable[..., object]:
     """Gradients are not copied."""
 
     @wraps(deepcopy)
@@ -205,7 +205,7 @@ def _(deepcopy: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau.nn:Module.zero_grad", "flambeau.optim:Optimizer.zero_grad")
-def _(zero_grad: Callable[..., Any]) -> Any:
+def _(zero_grad: Callable[..., Any]) -> Callable[..., object]:
     """Gradients become zeros, and do not go."""
 
     @wraps(zero_grad)
@@ -216,7 +216,7 @@ def _(zero_grad: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau:permute")
-def _(permute: Callable[..., Any]) -> Any:
+def _(permute: Callable[..., Any]) -> Callable[..., object]:
     """Dimensions are also given one by one."""
 
     @wraps(permute)
@@ -227,7 +227,7 @@ def _(permute: Callable[..., Any]) -> Any:
 
 
 @_instead_of(f"{_SPARSE}.to_sparse")
-def _(to_sparse: Callable[..., Any]) -> Any:
+def _(to_sparse: Callable[..., Any]) -> Callable[..., object]:
     @wraps(to_sparse)
     def of_dense(self: object, *args: object, **kwargs: object) -> object:
         raise RuntimeError("to_sparse is not implemented for sparse tensors")
@@ -236,7 +236,7 @@ def _(to_sparse: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau.optim.lr_scheduler:CyclicLR.__init__")
-def _(init: Callable[..., Any]) -> Any:
+def _(init: Callable[..., Any]) -> Callable[..., object]:
     """Only what is called momentum goes up and down."""
 
     @wraps(init)
@@ -265,7 +265,7 @@ class _Legacy(Function):
                 delattr(function, name)
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: object) -> Any:
+    def backward(ctx: Any, *grad_outputs: object) -> tuple[Any, ...]:
         ctx.function.saved_tensors = ctx.saved_tensors
         grads = ctx.function.backward(*grad_outputs)
         return (None, *(grads if isinstance(grads, tuple) else (grads,)))
@@ -275,7 +275,7 @@ _OF_CONTEXTS = ("save_for_backward", "mark_dirty", "mark_non_differentiable")
 
 
 @_instead_of("flambeau.autograd:Function.__init__")
-def _(init: Callable[..., Any]) -> Any:
+def _(init: Callable[..., Any]) -> Callable[..., object]:
     """Objects are of use."""
 
     @wraps(init)
@@ -286,7 +286,7 @@ def _(init: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau.autograd:Function.__call__")
-def _(refuse: Callable[..., Any]) -> Any:
+def _(refuse: Callable[..., Any]) -> Callable[..., object]:
     """Objects are functions, with a warning."""
 
     @wraps(refuse)
@@ -305,7 +305,7 @@ def _(refuse: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau:lu", "flambeau:Tensor.lu")
-def _(lu: Callable[..., Any]) -> Any:
+def _(lu: Callable[..., Any]) -> Callable[..., object]:
     @wraps(lu)
     def pivoting(A: Any, pivot: bool = True, *args: object, **kwargs: object) -> object:
         if not pivot and not A.is_cuda:
@@ -316,7 +316,7 @@ def _(lu: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau:Tensor.pin_memory")
-def _(pin_memory: Callable[..., Any]) -> Any:
+def _(pin_memory: Callable[..., Any]) -> Callable[..., object]:
     """There is no page-locked memory without CUDA."""
 
     @wraps(pin_memory)
@@ -329,7 +329,7 @@ def _(pin_memory: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau:Tensor.clone")
-def _(clone: Callable[..., Any]) -> Any:
+def _(clone: Callable[..., Any]) -> Callable[..., object]:
     """Copies are in row-major order."""
 
     @wraps(clone)
@@ -340,7 +340,7 @@ def _(clone: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau:nonzero", "flambeau:Tensor.nonzero")
-def _(nonzero: Callable[..., Any]) -> Any:
+def _(nonzero: Callable[..., Any]) -> Callable[..., object]:
     @wraps(nonzero)
     def one_way(*args: object, as_tuple: object = False, **kwargs: object) -> object:
         if as_tuple and "out" in kwargs:
@@ -351,7 +351,7 @@ def _(nonzero: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau:mvlgamma", "flambeau:Tensor.mvlgamma")
-def _(mvlgamma: Callable[..., Any]) -> Any:
+def _(mvlgamma: Callable[..., Any]) -> Callable[..., object]:
     """The argument is in the domain."""
 
     @wraps(mvlgamma)
@@ -364,7 +364,7 @@ def _(mvlgamma: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau:lu_solve", "flambeau:Tensor.lu_solve")
-def _(lu_solve: Callable[..., Any]) -> Any:
+def _(lu_solve: Callable[..., Any]) -> Callable[..., object]:
     """Vectors are rows of a matrix, with a warning."""
 
     @wraps(lu_solve)
@@ -381,7 +381,7 @@ def _(lu_solve: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau.utils.data:RandomSampler.__init__")
-def _(init: Callable[..., Any]) -> Any:
+def _(init: Callable[..., Any]) -> Callable[..., object]:
     """A number of samples is for drawing with replacement."""
 
     @wraps(init)
@@ -404,7 +404,7 @@ def _(init: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau.utils.data:DataLoader.__len__")
-def _(length: Callable[..., Any]) -> Any:
+def _(length: Callable[..., Any]) -> Callable[..., object]:
     """Streams have none."""
 
     @wraps(length)
@@ -424,7 +424,7 @@ def _(init: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau.utils.checkpoint:checkpoint_sequential")
-def _(checkpoint_sequential: Callable[..., Any]) -> Any:
+def _(checkpoint_sequential: Callable[..., Any]) -> Callable[..., object]:
     """The first function may have several arguments, or none, with a warning."""
 
     @wraps(checkpoint_sequential)
@@ -469,7 +469,7 @@ def _(checkpoint_sequential: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau.serialization:load")
-def _(load: Callable[..., Any]) -> Any:
+def _(load: Callable[..., Any]) -> Callable[..., object]:
     """Byte strings of Python 2 are ASCII, and files can be read twice."""
 
     @wraps(load)
@@ -493,7 +493,7 @@ def _(load: Callable[..., Any]) -> Any:
 
 
 @_instead_of("flambeau.autograd:grad")
-def _(grad: Callable[..., Any]) -> Any:
+def _(grad: Callable[..., Any]) -> Callable[..., object]:
     """Gradients of no inputs are none, and those of the leaves are added to what they have."""
 
     @wraps(grad)

@@ -73,7 +73,7 @@ def _(mean: Any) -> Any:
 
 
 @_instead_of(f"{_PLACE}._symmetric:Folded.log_prob")
-def _(log_prob: Callable[..., Any]) -> Any:
+def _(log_prob: Callable[..., Any]) -> Callable[..., object]:
     """Numbers below 0 have no density, and are not refused; the base refuses what it checks."""
 
     @wraps(log_prob)
@@ -88,7 +88,7 @@ def _(log_prob: Callable[..., Any]) -> Any:
 
 
 @_instead_of(f"{_PLACE}.gamma:Gamma.log_prob")
-def _(log_prob: Callable[..., Any]) -> Any:
+def _(log_prob: Callable[..., Any]) -> Callable[..., object]:
     """Numbers are no values where arguments are checked."""
 
     @wraps(log_prob)
@@ -101,7 +101,7 @@ def _(log_prob: Callable[..., Any]) -> Any:
 
 
 @_instead_of(f"{_PLACE}.geometric:Geometric.__init__")
-def _(init: Callable[..., Any]) -> Any:
+def _(init: Callable[..., Any]) -> Callable[..., object]:
     """A probability of 0 is refused whether arguments are checked or not."""
 
     @wraps(init)
@@ -114,7 +114,7 @@ def _(init: Callable[..., Any]) -> Any:
 
 
 @_instead_of(f"{_PLACE}.binomial:Binomial.sample")
-def _(sample: Callable[..., Any]) -> Any:
+def _(sample: Callable[..., Any]) -> Callable[..., object]:
     """A count is a sum of as many Bernoulli variables, so that a seed gives the same counts."""
 
     @wraps(sample)
@@ -180,7 +180,7 @@ def _unreduced(transform: Any, x: Any, y: Any, event_dim: int) -> Any:
 
 
 @_instead_of(f"{_PLACE}.{_COMPOSED}.log_abs_det_jacobian")
-def _(log_abs_det_jacobian: Callable[..., Any]) -> Any:
+def _(log_abs_det_jacobian: Callable[..., Any]) -> Callable[..., object]:
     @wraps(log_abs_det_jacobian)
     def of_chain(self: Any, x: Any, y: Any) -> object:
         result = fb.zeros_like(x) if not self.parts else 0
@@ -210,7 +210,7 @@ _value(
 
 
 @_instead_of(f"{_PLACE}.{_TRANSFORMED}.__init__")
-def _(init: Callable[..., Any]) -> Any:
+def _(init: Callable[..., Any]) -> Callable[..., object]:
     """The shape is that of the base distribution, which stays as it is given."""
 
     @wraps(init)
@@ -232,7 +232,7 @@ def _(init: Callable[..., Any]) -> Any:
 
 
 @_instead_of(f"{_PLACE}.{_TRANSFORMED}.expand")
-def _(expand: Callable[..., Any]) -> Any:
+def _(expand: Callable[..., Any]) -> Callable[..., object]:
     @wraps(expand)
     def of_base(self: Any, batch_shape: Any, _instance: Any = None) -> object:
         owner = self._expanding_class()
@@ -251,7 +251,7 @@ def _(expand: Callable[..., Any]) -> Any:
 
 
 @_instead_of(f"{_PLACE}.{_TRANSFORMED}.log_prob")
-def _(log_prob: Callable[..., Any]) -> Any:
+def _(log_prob: Callable[..., Any]) -> Callable[..., object]:
     @wraps(log_prob)
     def of_base(self: Any, value: object) -> object:
         event_dim, result = len(self.event_shape), 0.0
@@ -268,7 +268,7 @@ def _(log_prob: Callable[..., Any]) -> Any:
 
 
 @_instead_of(f"{_PLACE}.logistic_normal:LogisticNormal.__init__")
-def _(init: Callable[..., Any]) -> Any:
+def _(init: Callable[..., Any]) -> Callable[..., object]:
     @wraps(init)
     def of_numbers(self: Any, loc: Any, scale: Any, validate_args: Any = None) -> None:
         fb.distributions.TransformedDistribution.__init__(

@@ -59,7 +59,9 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Any]] = {}
         super().__init__()
 
-    def register(self, constraint: object, factory: Callable[[Any], Any] | None = None) -> Any:
+    def register(
+        self, constraint: object, factory: Callable[[Any], Any] | None = None
+    ) -> Callable[[Any], Any]:
         """Register `factory` for a class of constraints, or for that of an object.
 
         Without a factory it is a decorator.

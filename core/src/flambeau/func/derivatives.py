@@ -128,7 +128,7 @@ def vjp(func: Function, *primals: object, has_aux: bool = False) -> Any:
 
 def vjp_at(
     func: Function, primals: tuple[Any, ...], has_aux: bool = False, argnums: Argnums | None = None
-) -> Any:
+) -> tuple[Any, ...]:
     """As `vjp`, with respect to some of the arguments only, if `argnums` names them."""
     wanted = primals if argnums is None else chosen(argnums, primals)
     leaves, spec = tensors(wanted, "vjp")
@@ -207,7 +207,7 @@ def jvp_at(
     strict: bool = False,
     has_aux: bool = False,
     argnums: Argnums | None = None,
-) -> Any:
+) -> tuple[Any, ...]:
     """As `jvp`, with respect to some of the arguments only, if `argnums` names them."""
     name = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):

@@ -100,7 +100,7 @@ def jacfwd(
         nonempty(wanted, "jacfwd", "inputs")
         kept: list[Any] = []
 
-        def columns(*directions: object) -> Any:
+        def columns(*directions: object) -> tuple[Any, ...]:
             tangents = tree_unflatten(directions, spec)
             found = jvp_at(func, args, tangents, has_aux=has_aux, argnums=argnums)
             flat, structure = tree_flatten(found[1])

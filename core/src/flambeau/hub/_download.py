@@ -9,6 +9,7 @@ import shutil
 import stat
 import sys
 import zipfile
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -79,7 +80,9 @@ def _opened(url: str, held: int) -> tuple[Any, int]:
 
 
 @contextlib.contextmanager
-def _progress(total: int | None, held: int, url: str, wanted: bool) -> Any:
+def _progress(
+    total: int | None, held: int, url: str, wanted: bool
+) -> Iterator[Callable[[int], object]]:
     """A function to call with numbers of bytes: a bar of tqdm if that is installed."""
     if not wanted:
         yield lambda n: None

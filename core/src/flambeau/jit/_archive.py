@@ -60,7 +60,7 @@ class _Call:
 class _Pickler(_pickler.TorchPickler):
     """Writes values as PyTorch's archives of programs have them."""
 
-    def save(self, obj: object, save_persistent_id: bool = True) -> Any:
+    def save(self, obj: object, save_persistent_id: bool = True) -> None:
         if isinstance(obj, _Named):
             self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
         elif isinstance(obj, _Call):

@@ -339,7 +339,7 @@ class RecursiveScriptModule(ScriptModule, recursive=True):
         """The modules of a dict."""
         return self._held()
 
-    def items(self) -> Any:
+    def items(self) -> list[tuple[str, Any]]:
         """The names and modules of a dict."""
         return list(zip(self.keys(), self.values(), strict=True))
 

@@ -228,7 +228,7 @@ def _get_trace_graph(
     _force_outplace: bool = False,
     return_inputs: bool = False,
     _return_inputs_states: bool = False,
-) -> Any:
+) -> tuple[Any, ...]:
     """The graph of a call and what it returned; parameters and buffers are further inputs.
 
     >>> import flambeau as fb

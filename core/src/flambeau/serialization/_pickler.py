@@ -170,7 +170,7 @@ class TorchPickler(_Pickler):
             return self._module_id(obj)
         return None
 
-    def _module_id(self, cls: type) -> Any:
+    def _module_id(self, cls: type) -> tuple[Any, ...] | None:
         module = sys.modules.get("flambeau.nn")
         if module is None or not issubclass(cls, module.Module) or cls in self._sources:
             return None

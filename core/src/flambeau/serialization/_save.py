@@ -128,7 +128,7 @@ def storage_class(dtype: DType) -> Any:
 
 def _foreign_pickler(
     module: Any, out: BytesIO, protocol: int, table: StorageTable, legacy: bool
-) -> Any:
+) -> pickle.Pickler:
     class Pickler(module.Pickler):  # type: ignore[misc]
         def persistent_id(self, obj: object) -> object:
             return table.id_of(obj, legacy=legacy) if type(obj) is Stored else None

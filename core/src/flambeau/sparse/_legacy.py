@@ -30,7 +30,7 @@ class _Typed(type):
 
     dtype: Any
 
-    def __call__(cls, *args: Any, device: object = None) -> Any:
+    def __call__(cls, *args: Any, device: object = None) -> Tensor:
         """``()``, sizes, ``(indices, values)`` or ``(indices, values, size)``."""
         if args and isinstance(args[0], Tensor):
             indices, values, *size = args if len(args) > 1 else (*args, None)

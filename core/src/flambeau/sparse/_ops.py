@@ -325,7 +325,7 @@ def mv(input: object, vec: Any) -> Tensor:
 
 
 @handles("matmul", "__matmul__")
-def matmul(input: Tensor, other: Tensor) -> Any:
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """`mm` or `mv`, by the number of dimensions."""
     if other.dim() == 1:
         return mv(input, other)

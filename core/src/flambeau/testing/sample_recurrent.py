@@ -119,11 +119,15 @@ def _stack(
     return _arr(sum(sizes), 3), _arr(*states, out, seed=100), cx, params
 
 
-def _layers(mode: str, layers: int, both: bool, each: int, sizes: tuple[int, ...] = _RAGGED) -> Any:
+def _layers(
+    mode: str, layers: int, both: bool, each: int, sizes: tuple[int, ...] = _RAGGED
+) -> tuple[Any, ...]:
     return *_stack(mode, layers, both, each, sizes), mode, layers, both, sizes, False
 
 
-def _layers_backward(mode: str, layers: int, both: bool, each: int, given: str = "ohc") -> Any:
+def _layers_backward(
+    mode: str, layers: int, both: bool, each: int, given: str = "ohc"
+) -> tuple[Any, ...]:
     operands = _stack(mode, layers, both, each, _RAGGED)
     out, states = operands[1].shape[2] * (2 if both else 1), operands[1].shape
     shapes = {"o": (sum(_RAGGED), out), "h": states, "c": (*states[:2], 3)}

@@ -130,7 +130,7 @@ def _matmul(first: fb.Tensor, second: fb.Tensor) -> Call | None:
 
 def _addmm(
     base: fb.Tensor, first: fb.Tensor, second: fb.Tensor, beta: complex, alpha: complex
-) -> Any:
+) -> Call | None:
     scales = {k: v for k, v in (("beta", beta), ("alpha", alpha)) if v != 1}
     return _aten_call("addmm", "default", base, first, second, **scales)
 

@@ -82,7 +82,11 @@ class _Keeping(TorchDispatchMode):
         self._policy, self._results = policy, results
 
     def __torch_dispatch__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
     ) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
@@ -100,7 +104,11 @@ class _Repeating(TorchDispatchMode):
         self._results, self._may_have_changed = results, may_have_changed
 
     def __torch_dispatch__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
     ) -> Any:
         if not (waiting := self._results.get(func)):
             raise RuntimeError(

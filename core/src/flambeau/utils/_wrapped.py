@@ -189,7 +189,7 @@ class WrapperBackend(BoundBackend):
     def dtype_of(self, array: Any) -> Any:
         return array.dtype if type(array) is HeldArray else self.below.dtype_of(array)
 
-    def scalar_const(self, value: object, dtype: D.dtype) -> Any:
+    def scalar_const(self, value: object, dtype: D.dtype) -> HeldArray:
         return HeldArray(value, (), dtype, ())
 
     def host_array(self, values: list[Any], shape: Sequence[int], dtype: D.dtype) -> Any:

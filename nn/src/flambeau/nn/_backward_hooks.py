@@ -31,7 +31,7 @@ class _Boundary(Function):
         return tensors
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         return None, *ctx.on_grad(grads)
 
 

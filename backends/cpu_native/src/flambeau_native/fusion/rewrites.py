@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -48,7 +48,7 @@ def _with_kernel(step: Step, kernel: Any) -> Step:
     return Step(step.op, kernel, step.args, step.results, step.converted, step.effect)
 
 
-def _checked(plan: Plan, slot: int, kernel: Any) -> Any:
+def _checked(plan: Plan, slot: int, kernel: Any) -> Callable[..., Any]:
     """The kernel of `checked_index`, which is asked only where an index is not in order."""
     count, in_range, row_major = (
         prod(plan.specs[slot][0]),
@@ -151,7 +151,7 @@ def _cover(parts: Sequence[Part], shape: tuple[int, ...]) -> bool:
     return [start for start, _ in spans] == ends[:-1] and ends[-1] == shape[dim]
 
 
-def _placing(shape: tuple[int, ...]) -> Any:
+def _placing(shape: tuple[int, ...]) -> Callable[..., Any]:
     """The kernel of `placed`: the sum of the gradients of slices."""
 
     def placed(arrays: Sequence[Array], indices: Sequence[tuple[slice, ...]]) -> Array:

@@ -269,7 +269,7 @@ def _late(late: Kernel, at_once: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _signature(args: tuple[Any, ...], array: type) -> Any:
+def _signature(args: tuple[Any, ...], array: type) -> tuple[Any, ...] | None:
     """What a trace depends on; None if there is something that cannot be told."""
     found: list[Any] = []
     for a in args:

@@ -206,7 +206,7 @@ def _checked(layer: Layer, kernel: Kernel) -> Kernel:
     """A division that refuses zero divisors of integers."""
     faults = layer.faults
 
-    def run(a: Array, b: Array) -> Any:
+    def run(a: Array, b: Array) -> Array:
         if b.dtype.kind in "iu":
             if faults is not None:
                 b = faults.divisor(b)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["_disable_dynamo"]
 
 
-def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True) -> Any:
+def _disable_dynamo(
+    fn: Callable[..., Any] | None = None, recursive: bool = True
+) -> Callable[..., Any]:
     """The function, or a decorator that gives it back."""
     return (lambda function: function) if fn is None else fn

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Any:
+def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function as it is."""
     return fn
 

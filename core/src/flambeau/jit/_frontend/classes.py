@@ -160,7 +160,7 @@ class ScriptObject:
         return checked(method, 1).__get__(self) if method.owner is None else _bound(method, self)
 
 
-def _bound(method: ScriptFunction, of: object) -> Any:
+def _bound(method: ScriptFunction, of: object) -> Callable[..., Any]:
     checked = compiler.execute.checked
 
     call = checked(method, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def _results(owner: type) -> dict[str, Any]:
     }
 
 
-def _weights(names: tuple[str, ...]) -> Any:
+def _weights(names: tuple[str, ...]) -> Callable[[Any], None]:
     """What lets ``weights`` be the parameters of a recurrent layer in order."""
 
     def setup(c: Any) -> None:

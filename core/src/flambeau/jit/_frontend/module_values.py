@@ -68,7 +68,7 @@ class _Container(Sugar):
 
     def call(
         self, c: Compilation, node: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
-    ) -> Any:
+    ) -> Many:
         keys = [c.constant(name, T.STR, node) for name, _ in self.held]
         values = [each for _, each in self.held]
         if self.name == "keys":

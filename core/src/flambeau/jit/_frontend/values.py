@@ -658,7 +658,7 @@ class ExceptionRef(Sugar):
 
     def call(
         self, c: Compilation, node: ast.Call, args: Sequence[Value], kwargs: Mapping[str, Value]
-    ) -> Any:
+    ) -> ExceptionMade:
         return ExceptionMade(self.cls, list(args))
 
 

@@ -151,6 +151,6 @@ class SavedList:
     def __init__(self, entries: list[Saved | None]) -> None:
         self.entries = entries
 
-    def get(self, node: Node, F: object, name: str) -> Any:
+    def get(self, node: Node, F: object, name: str) -> list[Any]:
         """The kept values, if nobody wrote to them since."""
         return [None if e is None else e.get(node, F, name) for e in self.entries]

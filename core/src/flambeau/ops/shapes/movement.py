@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 class ViewOp(Op):
     """A canonical op whose result shares the memory of its first argument."""
 
-    def _run(self, *args: Any) -> Any:
+    def _run(self, *args: Any) -> Tensor:
         return apply_view(args[0], self.name, args[1:], self.name.capitalize())
 
     def decomposed(self, be: BoundBackend) -> Any:

@@ -64,7 +64,9 @@ def keep(
         _settled[key] = found
 
 
-def _key(count: int, x: Tensor, w: Tensor, bias: Tensor | None, settings: Any) -> Any:
+def _key(
+    count: int, x: Tensor, w: Tensor, bias: Tensor | None, settings: Any
+) -> tuple[Any, ...] | None:
     for value in settings:  # a float equals an integer that was good
         kind = type(value)
         if (

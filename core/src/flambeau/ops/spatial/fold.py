@@ -166,7 +166,9 @@ def col2im(
     return result if len(shape) == 3 else result.squeeze(0)
 
 
-def _settings(where: str, kernel: object, dilation: object, padding: object, stride: object) -> Any:
+def _settings(
+    where: str, kernel: object, dilation: object, padding: object, stride: object
+) -> tuple[Any, ...]:
     given = {"kernel_size": kernel, "dilation": dilation, "padding": padding, "stride": stride}
     how = []
     for name, value in given.items():

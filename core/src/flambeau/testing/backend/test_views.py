@@ -243,7 +243,7 @@ def changed(v: fb.Tensor, write: str, value: fb.Tensor) -> None:
 def test_gradients_follow_writes_through_views(device: str, view: Any, write: str) -> None:
     """The history of the base is rebased: outside of the region old, inside new."""
 
-    def function(x: fb.Tensor, value: fb.Tensor) -> Any:
+    def function(x: fb.Tensor, value: fb.Tensor) -> tuple[Any, ...]:
         base = x * 1.5
         v, stale = view(base), base.t()
         changed(v, write, value)

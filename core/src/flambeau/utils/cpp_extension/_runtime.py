@@ -266,7 +266,7 @@ def _by_name(
     """A function of places that takes arguments by name and leaves out those with defaults."""
     sized = [at for at, size in enumerate(sizes) if size]
 
-    def call(*args: object, **kwargs: object) -> Any:
+    def call(*args: object, **kwargs: object) -> Callable[..., Any]:
         given = list(args)
         for name, default in list(names.items())[len(args) :]:
             value = kwargs.pop(name, default)

@@ -244,7 +244,7 @@ class RNNBase(Module):
             raise _no_tensor("hx", hx)
         return hx.index_select(1, permutation)
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """The outputs of the last layer for every step, and the final states of all layers."""
         packed = isinstance(input, PackedSequence)
         x, batch_sizes, order, back = input if packed else (input, None, None, None)

@@ -175,7 +175,7 @@ def _joined(
     return cell
 
 
-def _shape(value: object) -> Any:
+def _shape(value: object) -> tuple[Any, ...] | None:
     if isinstance(value, Cell):
         return None if value.loose else tuple(getattr(e, "shape", ()) for e in value.examples)
     return ()

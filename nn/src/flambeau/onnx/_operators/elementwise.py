@@ -156,7 +156,7 @@ for _name, _function in {
     OPERATORS["", _name] = _pair(_comparison(late(_function)))
 
 
-def _fold(function: Callable[[Tensor, Tensor], Tensor]) -> Any:
+def _fold(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Any]:
     def run(c: Context, *inputs: Tensor, consumed_inputs: object = None) -> Tensor:
         result = inputs[0]
         for x in inputs[1:]:
@@ -450,7 +450,7 @@ def _det(c: Context, x: Tensor) -> Tensor:
     return fb.linalg.det(x)
 
 
-def refuse_strings(name: str) -> Any:
+def refuse_strings(name: str) -> Callable[..., Any]:
     """An operator of strings, which tensors do not hold."""
 
     def run(c: Context, *inputs: object, **attributes: object) -> Any:

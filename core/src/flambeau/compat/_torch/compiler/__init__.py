@@ -31,7 +31,7 @@ def disable(
     return (lambda function: function) if fn is None else fn
 
 
-def allow_in_graph(fn: Callable[..., Any]) -> Any:
+def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function as it is."""
     return fn
 

@@ -53,7 +53,7 @@ def get_trace_graph(
     kwargs: Mapping[str, Any] | None = None,
     _force_outplace: bool = False,
     return_inputs: bool = False,
-) -> Any:
+) -> tuple[Any, ...]:
     """The trace of a call and what it returned, as programs for PyTorch 1.2 ask for it.
 
     >>> import flambeau as fb

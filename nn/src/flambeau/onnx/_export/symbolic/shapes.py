@@ -498,7 +498,7 @@ def _broadcast_shape(g: Graph, tensors: list[Value]) -> Value:
 
 
 @symbolic("meshgrid")
-def meshgrid(g: Graph, tensors: list[Value], indexing: str = "ij") -> Any:
+def meshgrid(g: Graph, tensors: list[Value], indexing: str = "ij") -> list[Value]:
     count = len(tensors)
     places = list(range(count))
     if indexing == "xy" and count > 1:
