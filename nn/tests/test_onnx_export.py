@@ -181,6 +181,9 @@ CALLS = {
     "reductions": lambda x, i: (x.sum(), x.mean(0), i.sum(1), x.max(1), x.min(), x.argmax(1)),
     "more reductions": lambda x, i: (x.var(1), x.std(), x.norm(2, 1), x.logsumexp(0), x.prod(1)),
     "truths": lambda x, i: ((x > 0).any(1), (x > -9).all(), x.amax((0, 1)), i.cumsum(1)),
+    "products of all before": lambda x, i: (
+        x.cumprod(0), x.cumprod(1), (i % 3).cumprod(-1), x[0].cumprod(0)
+    ),
     "sizes": lambda x, i: (x.t(), x.unsqueeze(1), x.reshape(-1, 2), x.flatten(), x.expand(2, 3, 4)),
     "parts": lambda x, i: (*x.split(2, 1), *x.chunk(3), *x.unbind(1)),
     "subscripts": lambda x, i: (x[1], x[:, 1:3], x[..., -1], x[None, 0], x[:, ::2], x[[2, 0]]),
@@ -517,6 +520,24 @@ def test_what_has_no_operator_is_refused_with_its_op_and_line():
     assert "aten::erfinv" in text
     assert "opset 13" in text
     assert "test_onnx_export.py" in text
+
+
+def test_a_dtype_that_an_operator_of_the_opset_does_not_take_is_refused_with_its_line():
+    with pytest.raises(fb.onnx.UnsupportedOperatorError) as raised:
+        exported(lambda x: x.relu() + 1, fb.zeros(2, dtype=fb.bfloat16), opset_version=9)
+    text = str(raised.value)
+    assert "Relu (%" in text
+    assert "opset 9" in text
+    assert "bfloat16" in text
+    assert "test_onnx_export.py" in text
+
+
+def test_products_of_all_before_are_exported_for_any_size():
+    def model(x):
+        return x.cumprod(1), x.cumprod(-1)
+
+    x, other = fb.rand(2, 3, 4) + 0.5, fb.rand(3, 6, 2) + 0.5
+    compare(model, x, [(other,)], input_names=["x"], dynamic_axes={"x": [0, 1, 2]})
 
 
 def test_a_registered_function_writes_an_op():

@@ -598,7 +598,7 @@ def made_model(
         beside,
     )
     if beside is None:
-        check(proto, full=set(graph.shared.domains) <= {""})
+        check(proto, full=set(graph.shared.domains) <= {""}, graph=graph)
     return proto, beside
 
 

@@ -6,7 +6,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from flambeau import Tensor
-from flambeau.onnx._export.errors import CheckerError, OnnxExporterError
+from flambeau.onnx._export.errors import (
+    CheckerError,
+    OnnxExporterError,
+    UnsupportedOperatorError,
+)
 from flambeau.onnx._export.graph import Graph, Node, Value, number_of
 
 if TYPE_CHECKING:
@@ -200,10 +204,14 @@ LARGEST = 2**31 - 2**24
 """Bytes of weights that fit into one message of the format, beside the nodes."""
 
 
-def check(model: Any, full: bool) -> None:
+def check(model: Any, full: bool, graph: Graph | None = None) -> None:
     """Let the package onnx look at a model, or at a file and what lies beside it.
 
+    Args:
+        graph: what it was written from, to say which line is at fault.
+
     Raises:
+        UnsupportedOperatorError: an operator does not take the dtype that it is given.
         CheckerError: it finds it faulty.
     """
     import onnx
@@ -211,4 +219,33 @@ def check(model: Any, full: bool) -> None:
     try:
         onnx.checker.check_model(model, full_check=full)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        if graph is not None and (found := _not_taken(graph)):
+            raise UnsupportedOperatorError(found) from error
         raise CheckerError(f"the model that was written is faulty: {error}") from error
+
+
+def _not_taken(graph: Graph) -> str:
+    """What is said of the first node with an input of a dtype that its operator does not take."""
+    from onnx import TensorProto, defs
+
+    for node in graph.nodes:
+        inner = (value for letter, value in node.attributes.values() if letter == "g")
+        if found := next(filter(None, map(_not_taken, inner)), ""):
+            return found
+        if node.domain or not defs.has(node.name, graph.opset):
+            continue
+        schema = defs.get_schema(node.name, graph.opset)
+        kinds = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+        for at, value in enumerate(node.inputs):
+            if value is None or value.dtype is None:
+                continue
+            formal = schema.inputs[min(at, len(schema.inputs) - 1)].type_str
+            dtype = TensorProto.DataType.Name(number_of(value.dtype)).lower()
+            if f"tensor({dtype})" not in kinds.get(formal, [formal]):
+                scope = f", in {node.scope}" if node.scope else ""
+                return (
+                    f"{node.name} (%{node.outputs[0].name}) cannot be exported to ONNX with opset "
+                    f"{graph.opset}: its input {at} (%{value.name}) may not be {value.dtype} "
+                    f"there{scope}\n{node.source}"
+                ).rstrip()
+    return ""

@@ -51,9 +51,10 @@ RESHAPES = frozenset(
 )
 
 ALONG = frozenset(
-    """all any amax amin argmax argmin argsort cumsum gather index_add index_copy index_fill
-    log_softmax logsumexp masked_scatter max mean median min norm prod scatter scatter_add
-    scatter_reduce softmax sort std std_mean sum take_along_dim topk var var_mean""".split()
+    """all any amax amin argmax argmin argsort cumprod cumsum gather index_add index_copy
+    index_fill log_softmax logsumexp masked_scatter max mean median min norm prod scatter
+    scatter_add scatter_reduce softmax sort std std_mean sum take_along_dim topk var
+    var_mean""".split()
 )
 """Ops along a dimension, which numbers are taken by as well."""
 

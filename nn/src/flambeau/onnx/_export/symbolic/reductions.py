@@ -202,6 +202,23 @@ def cumsum(g: Graph, self: Value, dim: int, dtype: object = None) -> Value:
     return g.op("CumSum", g.cast(self, g.dtype), g.constant(dim))
 
 
+@symbolic("cumprod", since=11)
+def cumprod(g: Graph, self: Value, dim: int, dtype: object = None) -> Value:
+    """The products of rows of a triangle: no opset that is written has an operator."""
+    x = g.cast(self, g.dtype)
+    rank = self.rank
+    dim %= rank
+    places = g.op("Range", *(g.value(v, fb.int64) for v in (0, g.size(self, dim), 1)))
+    places.dtype = fb.int64
+    after = [*range(1, rank - dim)]  # the dimensions behind those of the triangle
+    rows = g.unsqueeze(places, [1, *(1 + at for at in after)])
+    columns = g.unsqueeze(places, [0, *(1 + at for at in after)])
+    later = g.op("Less", rows, columns)
+    triangle = g.op("Where", later, g.constant(1, g.dtype), g.unsqueeze(x, [dim]))
+    triangle.dtype = g.dtype
+    return g.reduce("ReduceProd", triangle, [dim + 1], False)
+
+
 def ranked(g: Graph, x: Value, count: object, dim: int, largest: bool) -> tuple[Value, Value]:
     """The largest or smallest elements in order, and where they were."""
     wide = g.cast(x, fb.float32) if x.dtype in (fb.bool,) else x

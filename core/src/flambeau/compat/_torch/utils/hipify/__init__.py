@@ -1,0 +1,1 @@
+"""Sources of CUDA for AMD's compiler, which is not supported."""
