@@ -252,6 +252,16 @@ PLAUSIBLE: dict[str, Sequence[str]] = {
     ],
     "constraint": ["fb.distributions.constraints.simplex", "fb.distributions.constraints.real"],
     "shape": ["(2, 3)", "(3, 2)", "(-1,)", "(6,)"],
+    "state": [
+        "{}",
+        '{"param_groups": [{}], "state": {}}',
+        '{"param_groups": [{"params": [0]}], "state": {}}',
+        '{"param_groups": [{"params": [0]}], "state": {0: {"step": fb.tensor(1.0)}}}',
+        '{"param_groups": [{"params": [0], "lr": 0.1}], "state": 3}',
+        '{"weight": fb.ones(2, 3), "bias": fb.ones(2)}',
+        '{"last_epoch": 2, "_last_lr": [0.1]}',
+        "{1: 2}",
+    ],
     "tensor": TENSORS[:6],
 }
 """What a parameter may well be, by its name or its type."""
@@ -276,7 +286,7 @@ NAMES = {
     "component_distribution": "distribution", "transforms": "transform", "tseq": "transform",
     "parts": "transform", "base_transform": "transform", "reinterpreted_batch_ndims": "int",
     "in_dims": "dim", "out_dims": "dim", "argnums": "dim", "tangents": "tensors",
-    "primals": "tensors", "cotangents": "tensors",
+    "state_dict": "state", "primals": "tensors", "cotangents": "tensors",
     "n": "int", "m": "int", "steps": "int", "num_classes": "int", "groups": "int", "eps": "float",
 }  # fmt: skip
 """Names of parameters, to the entries of `PLAUSIBLE` that serve them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 
 import pytest
@@ -367,9 +368,23 @@ fb.normal(0.0, 1.0, (2, np.array("x")))
 fb.utils.data.TensorDataset(fb.arange(3), fb.Tensor)
 fb.utils.cpp_extension.load("a", [], extra_cflags=[None])
 fb.utils.cpp_extension.load_inline("a", "", extra_ldflags=(None,))
+fb.optim.SGD([fb.ones(2)]).load_state_dict({})
+fb.optim.SGD([fb.ones(2)]).load_state_dict({"param_groups": [{}], "state": {}})
+fb.optim.SGD([fb.ones(2)]).load_state_dict({"param_groups": [{"params": [0]}], "state": 3})
+fb.optim.lr_scheduler.LambdaLR(fb.optim.SGD([fb.ones(2)]), lambda e: 1.0).load_state_dict({})
+fb.optim.Adam([fb.ones(2)]).load_state_dict({"param_groups": [{"params": [0]}], "state": {0: 3}})
+fb.optim.lr_scheduler.ChainedScheduler([steps(fb.optim.SGD([fb.ones(2)]), 2)]).load_state_dict({})
+fb.optim.lr_scheduler.ChainedScheduler([steps(fb.optim.SGD([fb.ones(2)]), 2)]).load_state_dict([])
+fb.optim.lr_scheduler.CyclicLR(fb.optim.SGD([fb.ones(2)]), 0.1, 0.2).load_state_dict({})
+fb.amp.GradScaler("cpu").load_state_dict({"scale": 1.0})
+fb.nn.Linear(3, 2).load_state_dict({1: 2})
+copy.deepcopy(fb.layout("sum"))
 """.strip().splitlines()
 
+SAID = (verdicts.OK, verdicts.USER, verdicts.PYTHON)
+
 FLAGGED = """
+steps = fb.optim.lr_scheduler.StepLR
 def f(x, flag: bool):
     return x if not flag or x.sum().item() > 0 else -x
 """.lstrip()
@@ -395,7 +410,7 @@ fb.autograd.functional.hessian(lambda x: (x * x).sum(), fb.ones(2**20))
 
 @pytest.mark.parametrize("call", FOUND)
 def test_what_was_once_a_fault_is_an_error_of_ours(call):
-    found = verdicts.run(f"import io\n{programs.HEAD}{FLAGGED}r = {call}\n", fb)
+    found = verdicts.run(f"import copy, io\n{programs.HEAD}{FLAGGED}r = {call}\n", fb)
     assert found["kind"] == verdicts.USER, found
 
 
@@ -475,6 +490,56 @@ def test_faults_are_told_apart(monkeypatch):
     ]:
         monkeypatch.setattr(fb, "add", fault(error))
         assert verdicts.run(f"{programs.HEAD}r = fb.add(1, 2)\n", fb)["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in dir(fb.optim) if isinstance(getattr(fb.optim, n), type) and n[0] != "_"]
+)
+def test_optimisers_that_took_a_state_of_little_can_go_on(name):
+    kind = getattr(fb.optim, name)
+    if not issubclass(kind, fb.optim.Optimizer) or kind is fb.optim.Optimizer:
+        return
+    harmless = [verdicts.OK]
+    for group, state, kinds in [
+        ("{'params': [0]}", "{}", harmless),
+        ("{'params': [0], 'lr': 0.5}", "{}", harmless),
+        ("{'params': [0]}", "{0: {'step': fb.tensor(1.0)}}", SAID),
+        ("{'params': [0]}", "{0: {'step': 3, 'eta': [], 'mu_product': []}}", SAID),
+        ("{'params': [0]}", "{0: {'step': 3, 'exp_avg': 3, 'variance': 3, 'ax': 3}}", SAID),
+    ]:
+        text = f"r = fb.optim.{name}([fb.nn.Parameter(fb.ones(2, 3))])\n"
+        text += f"r.load_state_dict({{'param_groups': [{group}], 'state': {state}}})\n"
+        found = verdicts.run(programs.HEAD + text, fb)
+        assert found["kind"] in kinds, found
+
+
+@pytest.mark.parametrize("name", ["UninitializedParameter", "UninitializedBuffer"])
+def test_what_could_not_be_given_a_shape_is_as_it_was(name):
+    made = getattr(fb.nn.parameter, name)()
+    for shape in [(-1,), (2**62, 3), ("x",)]:
+        with pytest.raises((RuntimeError, TypeError)):
+            made.materialize(shape)
+    assert fb.nn.parameter.is_lazy(copy.deepcopy(made))
+    made.materialize((2, 3))
+    assert made.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        ("a = fb.Generator()\nr = a.seed()", "a"),
+        ("r = fb.add(fb.Generator(), 1)", "kept_0"),
+        ("r = [fb.ones(2), fb.add(fb.ones(2), out=fb.Generator())]", "kept_1"),
+    ],
+)
+def test_what_a_call_broke_is_found_when_it_is_used_again(monkeypatch, program, name):
+    def broken(*args, generator=None, **kwargs):
+        return {}["key"] if generator is not None else fb.ones(2)
+
+    broken.__code__ = broken.__code__.replace(co_filename=fb.__file__)
+    monkeypatch.setattr(fb, "rand", broken)
+    found = verdicts.run(f"{programs.HEAD}{program}\n", fb)
+    assert found["kind"] == verdicts.FOREIGN and name in found["message"], found
 
 
 def test_programs_depend_on_their_seed_name_and_number_alone():

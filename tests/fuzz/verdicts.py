@@ -134,23 +134,49 @@ def run(text: str, library: Any) -> dict[str, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            exec(compile(text, PROGRAM, "exec"), names)
+            exec(compile(_tree(text, fb), PROGRAM, "exec"), names)
             _finish(fb, names.get("r"))
             found = {"kind": OK, "class": "", "message": "", "where": ""}
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                found = {"kind": FOREIGN, "where": "", "class": type(error).__name__, "message": ""}
-            else:
-                kind, where = verdict(error, library.__name__)
-                found = {
-                    "kind": kind,
-                    "class": type(error).__name__,
-                    "message": str(error).encode(errors="replace").decode()[:300],
-                    "where": where,
-                }
-            _forget(error.__traceback__)
+            found = _found(error, library.__name__)
+        if fb.__name__ == "flambeau" and found["kind"] in (OK, USER):
+            found = _of_survivors(fb, names) or found
     _reset(fb)
     return found
+
+
+def _tree(text: str, fb: Any) -> str | ast.Module:
+    """The program; of flambeau's, what its calls are given is kept, to be used again."""
+    if fb.__name__ != "flambeau":
+        return text
+    from survivors import kept
+
+    return kept(text, PROGRAM)
+
+
+def _found(error: BaseException, library: str) -> dict[str, str]:
+    """What an error was; nothing of it is held."""
+    found = {"kind": FOREIGN, "where": "", "class": type(error).__name__, "message": ""}
+    if not isinstance(error, KeyboardInterrupt | SystemExit):
+        found["kind"], found["where"] = verdict(error, library)
+        found["message"] = str(error).encode(errors="replace").decode()[:300]
+    _forget(error.__traceback__)
+    return found
+
+
+def _of_survivors(fb: Any, names: dict[str, Any]) -> dict[str, str] | None:
+    """The first fault that is seen when the objects of a program are used again."""
+    from survivors import uses
+
+    for name, use, value in uses(names):
+        try:
+            use(value)
+        except BaseException as error:
+            found = _found(error, fb.__name__)
+            if found["kind"] not in (OK, USER, PYTHON):
+                line = use.__code__.co_firstlineno if hasattr(use, "__code__") else use
+                return {**found, "message": f"{name}, used by {line}: {found['message']}"}
+    return None
 
 
 def _finish(fb: Any, result: Any) -> None:

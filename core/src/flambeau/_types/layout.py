@@ -40,4 +40,7 @@ OTHERS = {
 
 
 def _named(name: str) -> layout:
-    return {"strided": strided, "sparse_coo": sparse_coo, **OTHERS}[name]
+    known = {"strided": strided, "sparse_coo": sparse_coo, **OTHERS}
+    if name not in known:
+        raise TypeError(f"there is no layout {name!r:.80}")
+    return known[name]

@@ -379,6 +379,7 @@ class GradScaler:
 
         Raises:
             RuntimeError: it is empty.
+            KeyError: an entry is missing.
         """
         if not self._enabled:
             return
@@ -387,6 +388,9 @@ class GradScaler:
                 "The source state dict is empty, possibly because it was saved from a disabled "
                 "instance of GradScaler."
             )
+        wanted = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
+        if missing := [name for name in wanted if name not in state_dict]:
+            raise KeyError(f"the state dict of a GradScaler has no {', '.join(missing)}")
         self._init_scale = state_dict["scale"]
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]

@@ -164,7 +164,7 @@ class StateDict(Registry):
 
         Raises:
             RuntimeError: shapes differ, or under `strict` keys are missing or unexpected.
-            TypeError: `state_dict` is not a mapping.
+            TypeError: `state_dict` is not a mapping, or a key of it is no text.
 
         >>> import flambeau as fb
         >>> layer = fb.nn.Linear(2, 3)
@@ -173,6 +173,8 @@ class StateDict(Registry):
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        if odd := [key for key in state_dict if not isinstance(key, str)]:
+            raise TypeError(f"keys of state_dict are names, not {type(odd[0]).__name__}")
         found = _Loading([], [], [])
         metadata = getattr(state_dict, "_metadata", None)
         state = OrderedDict(state_dict)  # hooks of older formats rename entries in it

@@ -195,8 +195,9 @@ class UninitializedTensorMixin:
         >>> weight.shape
         torch.Size([2, 3])
         """
-        old = self.__dict__.pop("_stand_in")
+        old = self._stand_in
         values = fb.empty(tuple(shape), device=device or old.device, dtype=dtype or old.dtype)
+        del self._stand_in
         made: Any = self
         requires = made._rg
         made.__class__ = self.cls_to_become

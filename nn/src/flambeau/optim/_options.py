@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -39,6 +40,20 @@ def check_betas(betas: tuple[float, float]) -> None:
     for i, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+def entry(state: object, name: str, what: str) -> Any:
+    """The entry `name` of a saved state, which errors call `what`.
+
+    Raises:
+        TypeError: it is no dict.
+        KeyError: it has no such entry.
+    """
+    if not isinstance(state, dict):
+        raise TypeError(f"{what} must be a dict, not {type(state).__name__}")
+    if name not in state:
+        raise KeyError(f"{what} has no entry {name!r}")
+    return state[name]
 
 
 def check_fused(param: Tensor) -> None:

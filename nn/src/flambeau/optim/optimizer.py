@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.optim._options import typename
+from flambeau.optim._options import entry, typename
 from flambeau.overrides import methods_take_as_annotated, takes_as_annotated
 from flambeau.utils.hooks import RemovableHandle
 
@@ -302,20 +302,23 @@ class Optimizer:
 
         Tensors of the state, except step counts, take the dtype and device of their parameter.
 
+        Options that a saved group lacks stay as they are.
+
         Raises:
             ValueError: the groups differ in number or size from those saved.
+            KeyError: an entry is missing.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             if (result := hook(self, state_dict)) is not None:
                 state_dict = result
 
-        saved_groups = deepcopy(state_dict["param_groups"])
+        saved_groups = deepcopy(entry(state_dict, "param_groups", "the state dict"))
         if len(saved_groups) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         params: dict[Any, tuple[Tensor, dict[str, Any]]] = {}
         for group, saved in zip(self.param_groups, saved_groups, strict=True):
-            if len(group["params"]) != len(saved["params"]):
+            if len(group["params"]) != len(entry(saved, "params", "a saved group")):
                 raise ValueError(
                     "loaded state dict contains a parameter group "
                     "that doesn't match the size of optimizer's group"
@@ -323,8 +326,15 @@ class Optimizer:
             for position, param in zip(saved["params"], group["params"], strict=True):
                 params[position] = param, saved
         state: defaultdict[Any, Any] = defaultdict(dict)
-        for key, value in state_dict["state"].items():
+        saved_state = entry(state_dict, "state", "the state dict")
+        if not isinstance(saved_state, dict):
+            raise TypeError(f"the saved state must be a dict, not {type(saved_state).__name__}")
+        for key, value in saved_state.items():
             if key in params:
+                if not isinstance(value, dict):
+                    raise TypeError(
+                        f"the saved state of a parameter must be a dict, not {type(value).__name__}"
+                    )
                 param, saved = params[key]
                 state[param] = _cast(value, param, saved)
             else:
@@ -334,7 +344,16 @@ class Optimizer:
             saved["params"] = group["params"]
             if "param_names" in group:
                 saved.setdefault("param_names", group["param_names"])
-        self.__setstate__({"state": state, "param_groups": saved_groups})
+        before = self.param_groups
+        before_state = self.state
+        try:
+            self.__setstate__({"state": state, "param_groups": saved_groups})
+        except BaseException:
+            self.state, self.param_groups = before_state, before
+            raise
+        for group, old in zip(self.param_groups, before, strict=True):
+            for name in self.defaults.keys() & old.keys():
+                group.setdefault(name, old[name])
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
@@ -396,7 +415,15 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                     f"but got {result}."
                 )
             args, kwargs = result
-        out = step(*args, **kwargs)
+        try:
+            out = step(*args, **kwargs)
+        except (AttributeError, KeyError) as error:
+            if _is_own(error):
+                raise type(error)(
+                    f"{typename(self)}: options or state of a parameter are not those of this "
+                    f"optimizer; were they loaded from another? ({error})"
+                ) from error
+            raise
         for hook in chain(
             self._optimizer_step_post_hooks.values(), _global_step_post_hooks.values()
         ):
@@ -404,6 +431,16 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         return out
 
     return hooked
+
+
+def _is_own(error: BaseException) -> bool:
+    """Whether an error of a step arose in flambeau alone: no closure or hook of a program ran."""
+    trace = error.__traceback__
+    while trace is not None:
+        if not str(trace.tb_frame.f_globals.get("__name__")).startswith("flambeau"):
+            return False
+        trace = trace.tb_next
+    return True
 
 
 def _cast(value: object, param: Tensor, group: dict[str, Any], key: object = None) -> Any:
@@ -417,6 +454,8 @@ def _cast(value: object, param: Tensor, group: dict[str, Any], key: object = Non
             return value.to(dtype=fb.float32, device=param.device, copy=True)
         dtype = param.dtype if param.is_floating_point() else value.dtype
         return value.to(dtype=dtype, device=param.device, copy=True)
+    if key == "step" and not isinstance(value, int | float):
+        raise TypeError(f"a saved count of steps must be a number, not {type(value).__name__}")
     if isinstance(value, dict):
         return {k: _cast(v, param, group, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):

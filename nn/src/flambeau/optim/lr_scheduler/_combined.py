@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from flambeau.optim._options import entry
 from flambeau.optim.lr_scheduler._base import (
     LRScheduler,
     checked_verbose,
@@ -48,9 +49,10 @@ class _CombinedScheduler(LRScheduler):
         return {**super().state_dict(), "_schedulers": states}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        states = entry(state_dict, "_schedulers", "the state dict")
         own = {key: value for key, value in state_dict.items() if key != "_schedulers"}
         super().load_state_dict(own)
-        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+        for scheduler, state in zip(self._schedulers, states, strict=True):
             scheduler.load_state_dict(state)
 
 

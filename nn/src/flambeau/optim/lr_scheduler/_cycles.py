@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+from flambeau.optim._options import entry
 from flambeau.optim.lr_scheduler._base import (
     LRScheduler,
     Rate,
@@ -144,7 +145,8 @@ class CyclicLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        function, saved = self._scale_fn_custom, state_dict["_scale_fn_custom"]
+        saved = entry(state_dict, "_scale_fn_custom", "the state dict")
+        function = self._scale_fn_custom
         super().load_state_dict(state_dict)
         self._scale_fn_custom = function
         if saved is not None:

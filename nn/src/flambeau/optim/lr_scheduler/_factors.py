@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from flambeau.optim._options import entry
 from flambeau.optim.lr_scheduler._base import (
     LRScheduler,
     Rate,
@@ -56,10 +57,10 @@ class _FunctionLR(LRScheduler):
         return {**super().state_dict(), "lr_lambdas": saved_callables(self.lr_lambdas)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        functions = self.lr_lambdas
+        functions, loaded = self.lr_lambdas, entry(state_dict, "lr_lambdas", "the state dict")
         super().load_state_dict(state_dict)
         self.lr_lambdas = functions
-        for function, saved in zip(functions, state_dict["lr_lambdas"], strict=True):
+        for function, saved in zip(functions, loaded, strict=True):
             if saved is not None:
                 vars(function).update(saved)
 
