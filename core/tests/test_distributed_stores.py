@@ -277,6 +277,17 @@ def test_a_store_of_before_a_fork_refuses() -> None:
     store.close()
 
 
-def test_a_file_that_forgets_is_none_of_a_store() -> None:
+@pytest.mark.parametrize("size", [-1, 2])
+def test_a_file_that_forgets_is_none_where_processes_meet(size: int) -> None:
     with pytest.raises(ValueError, match="/dev/null is there, and is none of a store"):
-        dist.FileStore(os.devnull, 1)
+        dist.FileStore(os.devnull, size)
+
+
+def test_a_process_alone_may_meet_itself_in_a_file_that_forgets() -> None:
+    stores = [dist.FileStore(os.devnull, 1) for _ in range(2)]
+    for number, store in enumerate(stores):
+        store.set("a", str(number))
+    assert [store.get("a") for store in stores] == [b"0", b"1"]
+    for store in stores:
+        store.close()
+    assert os.path.exists(os.devnull)

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import stat
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -21,7 +22,8 @@ class FileStore(Store):
     with something else in it is refused and stays as it is.
 
     Args:
-        file_name: a file that does not exist, or is empty, when the first process comes.
+        file_name: a file that does not exist, or is empty, when the first process comes; or
+            ``os.devnull``, if there will be one store only, which then leaves nothing anywhere.
         world_size: how many stores there will be; -1 leaves the file.
 
     Raises:
@@ -51,6 +53,11 @@ class FileStore(Store):
 
     def _open(self) -> None:
         # What is opened here is closed without being counted as a store that was.
+        if self._size == 1 and os.path.realpath(self.path) == os.devnull:
+            self._size = -1  # it has no file to remove
+            with tempfile.TemporaryFile() as file:
+                self._fd = os.dup(file.fileno())
+            return
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | self._how, 0o600)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import flambeau as fb
@@ -12,6 +13,9 @@ from flambeau.nn.parallel._places import tensors_in
 MEGABYTE = 1 << 20
 FIRST = MEGABYTE
 """Bytes of the first bucket, small so that something travels early."""
+LARGE = MEGABYTE
+"""Bytes from which a gradient travels by itself: copying it into a bucket and back takes longer
+than a message."""
 
 
 class GradBucket:
@@ -73,15 +77,11 @@ class GradBucket:
             if divisor != 1:
                 view.div_(divisor)
             return
-        if gradient.is_sparse:
-            raise RuntimeError(
-                "DistributedDataParallel: a gradient is sparse that should be dense; sparse are "
-                "those of the weights of Embedding and EmbeddingBag with sparse=True"
-            )
+        _need_dense(gradient)
         if divisor == 1:
             view.copy_(gradient)
         else:
-            fb.mul(gradient, 1 / divisor, out=view)  # one way through the memory, not two
+            view.copy_(gradient * (1 / divisor))
         if as_view:
             self._parameters[i].grad = view
 
@@ -94,6 +94,14 @@ class GradBucket:
             parameter.grad = view.clone()
         else:
             parameter.grad.copy_(view)
+
+
+def _need_dense(gradient: Tensor) -> None:
+    if gradient.is_sparse:
+        raise RuntimeError(
+            "DistributedDataParallel: a gradient is sparse that should be dense; sparse are "
+            "those of the weights of Embedding and EmbeddingBag with sparse=True"
+        )
 
 
 class SparseBucket(GradBucket):
@@ -138,27 +146,82 @@ class SparseBucket(GradBucket):
         self.clear(0)
 
 
-def divided(parameters: Iterable[Tensor], first: int, size: int) -> list[list[Tensor]]:
-    """Parameters in buckets of at most `size` bytes (the first of `first`), one dtype in each.
+class WholeBucket(GradBucket):
+    """The gradient of one parameter, which travels where it is: nothing is copied."""
 
-    They are taken from the last to the first, the order in which their gradients come.
+    _travels: Tensor | None = None
+    """The gradient of the parameter whose memory the bucket has."""
+
+    def _zeros(self) -> Tensor:
+        first = self._parameters[0]
+        return fb.empty(0, dtype=first.dtype, device=first.device)
+
+    def _viewed(self, flat: Tensor) -> list[Tensor]:
+        return [flat]  # there is no gradient yet
+
+    def _hold(self, gradient: Tensor) -> None:
+        self.views = [gradient]
+        self._flat = gradient.view(-1)
+
+    def clear(self, i: int) -> None:
+        """Let the gradient be zero."""
+        self._travels = None
+        self._hold(fb.zeros_like(self._parameters[0].detach(), memory_format=fb.contiguous_format))
+
+    def take(self, i: int, gradient: Tensor, divisor: int, as_view: bool) -> None:
+        """Let `gradient` itself be divided and travel; a copy if it has another order in memory.
+
+        Raises:
+            RuntimeError: it is sparse.
+        """
+        _need_dense(gradient)
+        detached = gradient.detach()
+        flat = detached.contiguous()
+        self._travels = gradient if flat is detached else None
+        if divisor != 1:
+            flat.mul_(1 / divisor)
+        self._hold(flat)
+
+    def give(self, i: int, as_view: bool) -> None:
+        """Make the sum the gradient of the parameter, unless it is that already."""
+        parameter, total = self._parameters[0], self.views[0]
+        if parameter.grad is None:
+            parameter.grad = total
+        elif parameter.grad is not self._travels:
+            parameter.grad.copy_(total)
+        self._travels = None
+        self._flat = self._zeros()  # whoever lets go of the gradient lets go of its memory
+        self.views = [self._flat]
+
+
+def divided(tensors: Sequence[Tensor], limits: Sequence[int], alone: float) -> list[list[int]]:
+    """Which tensors are together in buckets, one dtype in each, in the order of their filling.
+
+    The first bucket of a dtype is full when it has ``limits[0]`` bytes, the next one with
+    ``limits[1]``, and all others with the last limit.  A tensor of `alone` bytes is one by itself.
     """
-    buckets: list[list[Tensor]] = []
-    open_ones: dict[tuple[Any, Any], tuple[list[Tensor], int]] = {}
-    limit = first
-    for parameter in reversed(list(parameters)):
-        kind = parameter.dtype, parameter.device
-        bucket, held = open_ones.get(kind, ([], 0))
-        if not bucket:
-            buckets.append(bucket)
-        bucket.append(parameter)
-        held += parameter.numel() * parameter.element_size()
-        if held >= limit:
-            open_ones.pop(kind, None)
-            limit = size
-        else:
-            open_ones[kind] = bucket, held
-    return buckets
+    buckets: list[list[int]] = []
+    kinds: dict[tuple[Any, Any], tuple[list[int], list[int]]] = {}
+    for i, tensor in enumerate(tensors):
+        nbytes = tensor.numel() * tensor.element_size()
+        if nbytes >= alone:
+            buckets.append([i])
+            continue
+        bucket, left = kinds.setdefault((tensor.dtype, tensor.device), ([], list(limits)))
+        bucket.append(i)
+        if sum(tensors[j].numel() * tensors[j].element_size() for j in bucket) >= left[0]:
+            buckets.append(bucket[:])
+            bucket.clear()
+            if len(left) > 1:
+                del left[0]
+    buckets += [bucket for bucket, _ in kinds.values() if bucket]
+    return sorted(buckets, key=itemgetter(-1))
+
+
+def _bucket(index: int, part: Sequence[Tensor], sparse: Collection[int]) -> GradBucket:
+    if len(part) > 1:
+        return GradBucket(index, part)
+    return (SparseBucket if id(part[0]) in sparse else WholeBucket)(index, part)
 
 
 class Reducer:
@@ -171,32 +234,28 @@ class Reducer:
 
     def __init__(
         self,
-        parameters: Sequence[Tensor],
+        parts: Iterable[Sequence[Tensor]],
         group: Any,
-        bucket_bytes: float,
-        find_unused: bool,
-        as_views: bool,
-        static: bool,
+        find_unused: bool = False,
+        as_views: bool = False,
+        static: bool = False,
         sparse: Collection[int] = (),
+        gives_all: bool = False,
     ) -> None:
+        """Expect gradients of the parameters `parts`, a bucket of each, in the order of travel.
+
+        `sparse` has the ids of those; with `gives_all` what nobody uses gets gradients of zero.
+        """
         self.group = group
-        self.parameters = list(parameters)
+        self.gives_all = gives_all
         self.find_unused = find_unused or static
         self.as_views = as_views
         self.static = static
         self.divisor = group.size()
         self.hook: Callable[[GradBucket], Any] | None = None
-        size = int(bucket_bytes)
-        parts = divided(
-            [parameter for parameter in parameters if id(parameter) not in sparse],
-            min(FIRST, size),
-            size,
-        )
-        self._buckets = [GradBucket(i, part) for i, part in enumerate(parts)]
-        for parameter in parameters:  # last: embeddings are the first layers
-            if id(parameter) in sparse:
-                self._buckets.append(SparseBucket(len(self._buckets), [parameter]))
+        self._buckets = [_bucket(i, part, sparse) for i, part in enumerate(parts)]
         self._buckets[-1]._last = True
+        self.parameters = [p for bucket in self._buckets for p in bucket.parameters()]
         self._place = {
             id(parameter): (bucket, i)
             for bucket in self._buckets
@@ -304,7 +363,7 @@ class Reducer:
 
     def _used_anywhere(self) -> set[int] | None:
         """The parameters that have a gradient in some process; None: all, nobody asks."""
-        if not self.find_unused:
+        if not self.find_unused or self.gives_all:
             return None
         marks = fb.tensor([id(p) in self._used for p in self.parameters], dtype=fb.int32)
         device = self.parameters[0].device

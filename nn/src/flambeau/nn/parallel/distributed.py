@@ -10,7 +10,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.module import Module
 from flambeau.nn.modules.sparse import Embedding, EmbeddingBag
-from flambeau.nn.parallel._buckets import MEGABYTE, GradBucket, Reducer
+from flambeau.nn.parallel._buckets import FIRST, LARGE, MEGABYTE, GradBucket, Reducer, divided
 from flambeau.nn.parallel._join import Attendance
 from flambeau.nn.parallel._places import Device, device_type, placed
 from flambeau.nn.parallel.parallel_apply import parallel_apply
@@ -153,18 +153,23 @@ class DistributedDataParallel(Module):
             )
 
     def _make_reducer(self, parameters: Sequence[Tensor]) -> Reducer:
+        sparse = {
+            id(layer.weight)
+            for layer in self.module.modules()
+            if isinstance(layer, Embedding | EmbeddingBag) and layer.sparse
+        }
+        size = int(self.bucket_cap_mb * MEGABYTE)
+        dense = [p for p in reversed(parameters) if id(p) not in sparse]  # as gradients come
+        limits, alone = [min(FIRST, size), size], min(LARGE, size)
+        parts = [[dense[i] for i in part] for part in divided(dense, limits, alone)]
+        parts += [[p] for p in parameters if id(p) in sparse]  # embeddings are the first layers
         self._reducer = Reducer(
-            parameters,
+            parts,
             self.process_group,
-            self.bucket_cap_mb * MEGABYTE,
             self.find_unused_parameters,
             self.gradient_as_bucket_view,
             self.static_graph,
-            {
-                id(layer.weight)
-                for layer in self.module.modules()
-                if isinstance(layer, Embedding | EmbeddingBag) and layer.sparse
-            },
+            sparse,
         )
         return self._reducer
 

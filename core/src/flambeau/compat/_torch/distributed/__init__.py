@@ -6,9 +6,15 @@ from collections.abc import Sequence
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.compat._torch.distributed._reducer import Reducer, _compute_bucket_assignment_by_size
 from flambeau.distributed import GroupMember, ProcessGroup
 
-__all__ = ["_broadcast_coalesced", "_rank_not_in_group"]
+__all__ = [
+    "Reducer",
+    "_broadcast_coalesced",
+    "_compute_bucket_assignment_by_size",
+    "_rank_not_in_group",
+]
 
 
 def _rank_not_in_group(group: ProcessGroup | None) -> bool:
