@@ -260,3 +260,17 @@ def test_programs_bring_meetings_of_their_own(monkeypatch: pytest.MonkeyPatch) -
     for taken in ("ours", "tcp"):
         with pytest.raises(RuntimeError, match="already registered"):
             dist.register_rendezvous_handler(taken, handler)
+
+
+def _other_sizes(rank: int, size: int) -> str:
+    told = size + 1 if rank == 1 else size
+    with pytest.raises(RuntimeError, match="give all the same world_size") as caught:
+        dist.init_process_group("reference", None, timedelta(seconds=4), told, rank)
+    return str(caught.value)
+
+
+def test_ranks_that_were_told_different_sizes_say_so() -> None:
+    first, second, third = values(run_ranks(_other_sizes, 3, join=False))
+    assert "rank 0 was started as one of 3 processes, rank 1 as one of 4" in first
+    assert "rank 1 was started as one of 4 processes, rank 0 as one of 3" in second
+    assert "rank 2 was started as one of 3 processes, rank 1 as one of 4" in third

@@ -9,6 +9,7 @@ has started them.  Then all ranks take MPI's sessions, which may begin after tha
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 import subprocess
@@ -99,7 +100,7 @@ def _start(job: Job) -> tuple[str, Any, Any]:
         again = int(any(flag == "1" for flag, _ in told))
         name = f"flambeau-{uuid.uuid4().hex[:16]}"
         port = _manager(job, name, manager.mapping([node for _, node in told]))
-        job.set("manager", f"{name} {job.host}:{port} {again}".encode())
+        job.set("manager", f"{name} {_known_to_mpich(job.host)}:{port} {again}".encode())
     name, address, again = job.get("manager").decode().split(" ")
     given = {
         "PMI_PORT": address,
@@ -188,8 +189,27 @@ def _node() -> str:
 _PATIENCE = 60.0
 
 
+def _known_to_mpich(host: str) -> str:
+    """An address of this machine as MPICH understands it: it reads none of IPv6 (PMI-1).
+
+    Raises:
+        RuntimeError: the machine has none of IPv4.
+    """
+    if ":" not in host:
+        return host
+    if ipaddress.ip_address(host.partition("%")[0]).is_loopback:
+        return "127.0.0.1"
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError as error:
+        raise RuntimeError(
+            f"MPICH starts by addresses of IPv4, and this machine ({host}) has none by its name "
+            f"{socket.gethostname()}: {error}. Set MASTER_ADDR to one, or enter one in /etc/hosts"
+        ) from error
+
+
 def _manager(job: Job, name: str, mapping: str) -> int:
-    with socket.create_server((job.host, 0), backlog=1024) as listener:
+    with socket.create_server((_known_to_mpich(job.host), 0), backlog=1024) as listener:
         fd = listener.fileno()
         script = [sys.executable, "-I", "-S", manager.__file__]
         subprocess.run(

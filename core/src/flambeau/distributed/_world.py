@@ -5,24 +5,33 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from flambeau._dispatch.bound import bind
 from flambeau.distributed._arithmetic import Arithmetic
-from flambeau.distributed._errors import DistNetworkError, DistStoreError, DistTimeoutError
+from flambeau.distributed._errors import (
+    DistBackendError,
+    DistNetworkError,
+    DistStoreError,
+    DistTimeoutError,
+)
 from flambeau.distributed._file_store import FileStore
 from flambeau.distributed._rendezvous import SERVED, own_address
 from flambeau.distributed._stores import PrefixStore, Store
 from flambeau.distributed._tcp_store import TCPStore
+from flambeau.distributed._work import Work, rank_of
 from flambeau.plugin import Job, make_lock
 
 if TYPE_CHECKING:
     from flambeau import Tensor
     from flambeau.distributed._group import ProcessGroup
-    from flambeau.distributed._work import Work
     from flambeau.plugin import Communicator, Engine
+
+_LISTENING = 0.2
+"""Seconds between two looks for the dead while an engine starts."""
 
 
 class World:
@@ -82,8 +91,18 @@ class World:
 
     def _join(self) -> None:
         """Wait until all processes have come."""
-        self.store.set(f"joined/{self.rank}", self.address)
-        self._await({rank: f"joined/{rank}" for rank in self._others()})
+        self.store.set(f"joined/{self.rank}", str(self.size))
+        keys = {rank: f"joined/{rank}" for rank in self._others()}
+        try:
+            self._await(keys)
+        finally:  # who waits in vain may wait for nobody
+            for rank, key in keys.items():
+                if self.store.check([key]) and (size := int(self.store.get(key))) != self.size:
+                    raise RuntimeError(
+                        f"init_process_group: rank {self.rank} was started as one of {self.size} "
+                        f"processes, rank {rank} as one of {size}; give all the same world_size "
+                        "(WORLD_SIZE)"
+                    )
 
     def _watch(self, store: Store | None) -> TCPStore:
         """The store whose server tells of deaths: that of the rendezvous, or one of its own."""
@@ -118,7 +137,7 @@ class World:
             Job(
                 rank=group.rank(),
                 size=group.size(),
-                get=mine.get,
+                get=lambda key: self._told(mine, key, engine.name, group),
                 set=mine.set,
                 arithmetic=Arithmetic(be),
                 host=self.address,
@@ -127,6 +146,28 @@ class World:
                 wait=wait,
             )
         )
+
+    def _told(self, store: Store, key: str, engine: str, group: ProcessGroup) -> bytes:
+        """What another rank says while an engine starts.
+
+        Raises:
+            DistBackendError: one has died meanwhile.
+        """
+        end = time.monotonic() + self.timeout.total_seconds()
+        while True:
+            seconds = max(0.001, min(_LISTENING, end - time.monotonic()))
+            try:
+                store.wait([key], timedelta(seconds=seconds))
+                return store.get(key)
+            except DistStoreError:
+                dead = [rank for rank in map(rank_of, self.watch.dead) if rank in group.ranks]
+                if dead:
+                    raise DistBackendError(
+                        f"[rank {self.rank} of {self.size}] the start of {engine}: "
+                        f"{self.obituary(dead[0])}. Start all ranks again"
+                    ) from None
+                if time.monotonic() > end:
+                    raise
 
     def advance(self) -> None:
         """Let everything go on that is under way: others may need it before what we wait for."""
