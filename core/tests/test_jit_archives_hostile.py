@@ -116,6 +116,14 @@ def test_attributes_of_a_class_hold_what_their_types_say(make, kind):
         fb.jit.load(archive(code, make("M", training=True, held=fb.ones(2))))
 
 
+@pytest.mark.parametrize("kind", ["parameters", "buffers"])
+def test_parameters_and_buffers_of_an_archive_are_tensors(make, kind):
+    code = HEAD.replace(f"__{kind}__ = []", f'__{kind}__ = ["held"]') + "  held : int\n"
+    code += "  def forward(self: __torch__.M) -> int:\n    return 1\n"
+    with pytest.raises(CheckpointError, match="held.* should be a tensor"):
+        fb.jit.load(archive(code, make("M", training=True, held=3)))
+
+
 @pytest.mark.parametrize("name", ["__class__", "__dict__", "_modules", "_type_of_script", "code"])
 def test_attributes_have_no_names_of_what_objects_of_python_are_made_of(make, name):
     code = f"{HEAD}  {name} : Dict[str, int]\n  def forward(self: __torch__.M) -> int:\n"

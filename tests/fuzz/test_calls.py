@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 
 import pytest
 
@@ -379,6 +380,11 @@ fb.optim.lr_scheduler.CyclicLR(fb.optim.SGD([fb.ones(2)]), 0.1, 0.2).load_state_
 fb.amp.GradScaler("cpu").load_state_dict({"scale": 1.0})
 fb.nn.Linear(3, 2).load_state_dict({1: 2})
 copy.deepcopy(fb.layout("sum"))
+fb.Generator().keep(fb.channels_last)
+fb.jit.ScriptFunction("a", "b")(fb.ones(2))
+fb.nn.ModuleList([fb.nn.ReLU()]).insert(0, fb.zeros(0))
+fb.fx.symbolic_trace(lambda x: x + 1).graph.set_codegen(fb.ones(2))
+fb.nn.Sequential(fb.nn.ReLU()).insert(0, fb.zeros(0))
 """.strip().splitlines()
 
 SAID = (verdicts.OK, verdicts.USER, verdicts.PYTHON)
@@ -511,6 +517,13 @@ def test_optimisers_that_took_a_state_of_little_can_go_on(name):
         text += f"r.load_state_dict({{'param_groups': [{group}], 'state': {state}}})\n"
         found = verdicts.run(programs.HEAD + text, fb)
         assert found["kind"] in kinds, found
+
+
+def test_a_compiled_module_of_a_graph_can_be_pickled():
+    made = fb.fx.symbolic_trace(lambda x: x.sin() + 1)
+    made.compile()
+    again = pickle.loads(pickle.dumps(made))
+    assert again(fb.zeros(2)).tolist() == made(fb.zeros(2)).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("name", ["UninitializedParameter", "UninitializedBuffer"])

@@ -298,6 +298,8 @@ class Generator:
 
         Not so of a counter-based engine: seed and offset are the whole state of its generator.
         """
+        if not (normal is None or isinstance(normal, int | float)):
+            raise TypeError(f"keep(): normal must be a number, not {type(normal).__name__}")
         self.next_normal = None if self._offset() is not None else normal
 
     def _no_place(self, place: object) -> RuntimeError:

@@ -10,7 +10,7 @@ import pickle
 import sys
 from collections.abc import Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -23,10 +23,6 @@ from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.serialization import _pickler, _save
 from flambeau.serialization._archive import ArchiveWriter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _LISTS = {
     T.INT: "build_intlist",
@@ -314,7 +310,7 @@ def _placeholder(function: ScriptFunction) -> ClassType:
 
 
 def load(
-    f: Callable[..., Any],
+    f: object,
     map_location: object = None,
     _extra_files: dict[str, Any] | None = None,
     _restore_shapes: bool = False,

@@ -601,6 +601,9 @@ class _Builder:
         return value
 
     def _attribute(self, module: Any, kind: ClassType, name: str, value: Any) -> None:
+        held = name in kind.parameters or name in kind.buffers
+        if held and not (value is None or isinstance(value, fb.Tensor)):
+            raise CheckpointError(f"{shown(name)} should be a tensor")
         if name in kind.parameters:
             module._parameters[name] = value  # a tensor, as in PyTorch: archives know no classes
         elif name in kind.buffers:

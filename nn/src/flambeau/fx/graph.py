@@ -322,6 +322,8 @@ class Graph:
 
     def set_codegen(self, codegen: CodeGen) -> None:
         """Let another object write the code."""
+        if not isinstance(codegen, CodeGen):
+            raise TypeError(f"a codegen must be a CodeGen, not {type(codegen).__name__}")
         self._codegen = codegen
 
     @contextmanager

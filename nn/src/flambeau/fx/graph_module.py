@@ -238,6 +238,7 @@ class GraphModule(Module):
     def __reduce__(self) -> tuple[Any, ...]:
         body = self.__dict__.copy()
         graph = body.pop("_graph")
+        body.pop("forward", None)  # of `compile`, which holds this module: a plan is not saved
         made = graph.python_code(root_module="self")
         body["_graphmodule_cls_name"] = self._name()
         body["_code"] = made.src

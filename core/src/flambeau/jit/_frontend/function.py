@@ -108,7 +108,8 @@ class ScriptFunction:
     def declaration(self) -> Declaration:
         """What is compiled."""
         if self._declaration is None:
-            assert self._declare is not None
+            if self._declare is None:
+                raise RuntimeError(f"function {self.name} has neither a declaration nor a graph")
             self._declaration = self._declare()
         return self._declaration
 

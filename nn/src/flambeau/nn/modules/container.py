@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Self, overload
 
+from flambeau.nn._registry import typename
 from flambeau.nn.functional._arguments import whole_number
 from flambeau.nn.module import Module
 from flambeau.nn.modules._fused_layers import ACTIVATIONS, activated, together
@@ -42,6 +43,8 @@ class _Indexed(Module):
         return iter(self._modules.values())
 
     def _insert(self, index: int, module: Module) -> None:
+        if not (module is None or isinstance(module, Module)):
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         for i in range(len(self._modules), index, -1):
             self._modules[str(i)] = self._modules[str(i - 1)]
         self._modules[str(index)] = module
