@@ -152,3 +152,117 @@ def test_elementwise_functions_keep_the_order_in_memory(layout: str) -> None:
     for call in calls:
         theirs, ours = (call(t, LAYOUTS[layout](t)) for t in (torch, fb))
         assert tuple(ours.stride()) == tuple(theirs.stride())
+
+
+IMAGES = {
+    "channels last": lambda t: ramp(t, (2, 8, 6, 5)).contiguous(memory_format=t.channels_last),
+    "every second": lambda t: ramp(t, (4, 8, 6, 5)).contiguous(memory_format=t.channels_last)[::2],
+    "attended": lambda t: ramp(t, (2, 30, 8)).permute(0, 2, 1).view(2, 8, 6, 5),
+    "two of its channels": lambda t: ramp(t, (2, 10, 6, 5)).contiguous(
+        memory_format=t.channels_last
+    )[:, 1:9],
+    "rows swapped": lambda t: ramp(t, (2, 8, 5, 6)).transpose(2, 3),
+    "one channel": lambda t: ramp(t, (2, 1, 6, 5)).contiguous(memory_format=t.channels_last),
+    "plain": lambda t: ramp(t, (2, 8, 6, 5)),
+}
+LAYERS = {
+    "conv2d": lambda f, x: f.conv2d(x, x[:, :, :3, :3].contiguous()),
+    "depthwise": lambda f, x: (
+        f.conv2d(x, x[:1, :, :3, :3].mT.mT.reshape(-1, 1, 3, 3), groups=8) if x.shape[1] == 8 else x
+    ),
+    "1x1": lambda f, x: f.conv2d(x, x[:, :, :1, :1].contiguous()),
+    "conv_transpose2d": lambda f, x: f.conv_transpose2d(
+        x, x.mT[:1].repeat(x.shape[1], 1, 1, 1)[:, :2]
+    ),
+    "batch_norm": lambda f, x: f.batch_norm(x, None, None, training=True),
+    "batch_norm in use": lambda f, x: f.batch_norm(x, x[0, :, 0, 0], x[0, :, 1, 1] + 1),
+    "group_norm": lambda f, x: f.group_norm(x, 1),
+    "instance_norm": lambda f, x: f.instance_norm(x),
+    "max_pool2d": lambda f, x: f.max_pool2d(x, 2),
+    "max_pool2d with indices": lambda f, x: f.max_pool2d(x, 2, return_indices=True)[1],
+    "avg_pool2d": lambda f, x: f.avg_pool2d(x, 2),
+    "adaptive_avg_pool2d": lambda f, x: f.adaptive_avg_pool2d(x, 3),
+    "adaptive_max_pool2d": lambda f, x: f.adaptive_max_pool2d(x, 3),
+    "pad": lambda f, x: f.pad(x, (1, 2, 0, 1)),
+    "reflected": lambda f, x: f.pad(x, (1, 2, 0, 1), "reflect"),
+    "replicated": lambda f, x: f.pad(x, (1, 2, 0, 1), "replicate"),
+    "nearest": lambda f, x: f.interpolate(x, scale_factor=2),
+    "bilinear": lambda f, x: f.interpolate(x, scale_factor=2, mode="bilinear"),
+    "bicubic": lambda f, x: f.interpolate(x, scale_factor=2, mode="bicubic"),
+    "channel_shuffle": lambda f, x: f.channel_shuffle(x, x.shape[1]),
+    "relu6": lambda f, x: f.relu6(x),
+    "hardswish": lambda f, x: f.hardswish(x),
+    "dropout": lambda f, x: f.dropout(x),
+    "softmax": lambda f, x: f.softmax(x, 1),
+}
+
+
+def places(t: Any) -> list[int]:
+    """The strides that address something."""
+    return [s for n, s in zip(t.shape, t.stride(), strict=True) if n > 1]
+
+
+@pytest.mark.parametrize("image", IMAGES)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_of_images_keep_their_channels_last(layer: str, image: str) -> None:
+    theirs, ours = (LAYERS[layer](t.nn.functional, IMAGES[image](t)) for t in (torch, fb))
+    assert ours.shape == theirs.shape
+    if layer == "replicated" and image in ("every second", "two of its channels"):
+        assert ours.is_contiguous()  # recorded: images with gaps are not looked at
+    else:
+        assert places(ours) == places(theirs)
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_masks_after_layers_hide_the_elements_that_pytorchs_hide(image: str) -> None:
+    hidden = []
+    for t in (torch, fb):
+        t.manual_seed(0)
+        f, x = t.nn.functional, IMAGES[image](t)
+        y = f.group_norm(f.conv2d(x, t.ones(4, x.shape[1], 3, 3), padding=1) + 1, 2) + 1
+        hidden.append((f.dropout(f.dropout(y)) == 0).tolist())
+    assert hidden[0] == hidden[1]
+
+
+VOLUMES = {
+    "conv3d": lambda f, x: f.conv3d(x, x[:, :, :2, :2, :2].contiguous()),
+    "batch_norm": lambda f, x: f.batch_norm(x, None, None, training=True),
+    "group_norm": lambda f, x: f.group_norm(x, 2),
+    "max_pool3d": lambda f, x: f.max_pool3d(x, 2),
+    "avg_pool3d": lambda f, x: f.avg_pool3d(x, 2),
+    "adaptive_avg_pool3d": lambda f, x: f.adaptive_avg_pool3d(x, 2),
+    "pad": lambda f, x: f.pad(x, (1, 2, 0, 1)),
+    "replicated": lambda f, x: f.pad(x, (1, 2, 0, 1, 1, 1), "replicate"),
+    "nearest": lambda f, x: f.interpolate(x, scale_factor=2),
+    "trilinear": lambda f, x: f.interpolate(x, scale_factor=2, mode="trilinear"),
+}
+
+
+@pytest.mark.parametrize("layer", VOLUMES)
+def test_layers_of_volumes_keep_their_channels_last(layer: str) -> None:
+    theirs, ours = (
+        VOLUMES[layer](
+            t.nn.functional,
+            ramp(t, (2, 4, 3, 4, 5)).contiguous(memory_format=t.channels_last_3d),
+        )
+        for t in (torch, fb)
+    )
+    assert places(ours) == places(theirs)
+
+
+def test_a_network_in_channels_last_answers_in_channels_last() -> None:
+    found = []
+    for t in (torch, fb):
+        t.manual_seed(0)
+        nn = t.nn
+        net = nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU6(), nn.MaxPool2d(2),
+            nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.SiLU(), nn.Conv2d(8, 4, 1), nn.Dropout(0.5),
+        ).to(memory_format=t.channels_last)  # fmt: skip
+        x = t.randn(2, 3, 8, 8).contiguous(memory_format=t.channels_last)
+        y = net(x)
+        assert y.is_contiguous(memory_format=t.channels_last)
+        y.square().mean().backward()
+        found.append((y.tolist(), net[0].weight.grad.tolist()))
+    for theirs, ours in zip(*found, strict=True):
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), rtol=2e-5, atol=2e-5)

@@ -52,6 +52,22 @@ def order_of_memory(order: memory_format, rank: int) -> list[int] | None:
     return [0, *range(2, rank), 1]
 
 
+def has_channels_last(shape: Sequence[int], stride: Sequence[int]) -> bool:
+    """Whether strides read as those of an image or volume whose channels vary fastest.
+
+    Gaps are allowed.  What can be read as row-major too is not: one channel, or one pixel whose
+    elements of the batch follow each other without a gap between their channels.
+    """
+    if len(shape) not in (4, 5) or not stride[1] or 0 in shape:
+        return False
+    reach = 0
+    for d in (1, *range(len(shape) - 1, 1, -1)):
+        if stride[d] < reach:
+            return False
+        reach = stride[d] * shape[d]
+    return stride[0] >= reach and reach != stride[1]
+
+
 KEEPS_ORDERS = True
 """Whether a new tensor like another one has its order of dimensions where nothing else is said."""
 

@@ -18,6 +18,7 @@ from flambeau_native.kernels._common import (
     otherwise,
 )
 from flambeau_numpy.extending import FROM_NUMPY, MT19937, THRESHOLD, TO_NUMPY, empty, quiet
+from flambeau_numpy.pointwise import copy_order
 
 if TYPE_CHECKING:
     from flambeau.plugin import dtype as DType
@@ -114,12 +115,12 @@ def bernoulli(p: Array, generator: Generator) -> Array:
 def dropout(a: Array, p: float, generator: Generator) -> tuple[Array, Array]:
     """`a` times a noise that is 0 with probability `p` and else 1/(1 - p), and the noise.
 
-    Draws follow the memory of an array without gaps, else the order of its elements.
+    Draws follow the order of memory, or that of the elements where some share memory.
     """
-    order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
-    table = a.transpose(order)
-    if not table.flags.c_contiguous:
-        order, table = list(range(a.ndim)), np.ascontiguousarray(a)
+    order = list(range(a.ndim))
+    if not a.flags.c_contiguous and copy_order(a) == "K":
+        order.sort(key=lambda d: -a.strides[d])
+    table = np.asarray(a.transpose(order), order="C")
     kind, kept = a.dtype, 1 - p
     inner = FLOAT64 if kind == FLOAT64 else FLOAT32
     scale = inner.type(1) / inner.type(kept)

@@ -141,7 +141,10 @@ def large_stack(arrays: Sequence[Array], dim: int) -> Array:
 
 
 def _is_channels_last(a: Array) -> bool:
-    return a.ndim in (4, 5) and 1 not in a.shape and np.moveaxis(a, 1, -1).flags.c_contiguous
+    if a.ndim not in (4, 5) or a.flags.c_contiguous:
+        return False
+    steps = np.moveaxis(a, 1, -1).strides
+    return steps[-1] > 0 and all(map(operator.ge, steps, steps[1:]))
 
 
 def flip(a: Array, dims: tuple[int, ...]) -> Array:

@@ -18,6 +18,7 @@ from flambeau._dispatch.arguments import (
     sizes,
 )
 from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.orders import ordered_like
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
 from flambeau.ops.layers.activation import need_floating, wide
@@ -77,7 +78,7 @@ def group_norm(
         result = result * wide(weight).reshape(channel)
     if bias is not None:
         result = result + wide(bias).reshape(channel)
-    return cast(result, x.dtype)
+    return ordered_like(x, cast(result, x.dtype))
 
 
 @public(method=False)

@@ -7,6 +7,7 @@ from math import prod
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.orders import ordered_like
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
 
@@ -35,7 +36,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             f"of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
         )
     flat = x.reshape((prod(lead), c // (r * r), r, r, h, w)).permute((0, 1, 4, 2, 5, 3))
-    return flat.reshape((*lead, c // (r * r), h * r, w * r))
+    return ordered_like(x, flat.reshape((*lead, c // (r * r), h * r, w * r)))
 
 
 @public(method=False)
@@ -91,7 +92,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
-    return x.reshape((n, groups, c // groups, *rest)).transpose(1, 2).reshape(x.shape)
+    moved = x.reshape((n, groups, c // groups, *rest)).transpose(1, 2).contiguous()
+    return ordered_like(x, moved.reshape(x.shape))
 
 
 @public(method=False)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.orders import ordered_like
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import zeros
@@ -137,10 +138,11 @@ def _means(where: str, input: Tensor, output_size: object, rank: int) -> Tensor:
     size = _checked(where, x, output_size, rank)
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
+    result = x
     for dim, wanted in enumerate(size, x.dim() - rank):
         if wanted != x.shape[dim]:
-            x = _window_means(x, dim, wanted)
-    return x
+            result = _window_means(result, dim, wanted)
+    return ordered_like(x, result) if rank == 2 else result
 
 
 def _window_means(x: Tensor, dim: int, count: int) -> Tensor:

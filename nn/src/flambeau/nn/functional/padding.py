@@ -8,6 +8,8 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
 
+_CHANNELS_LAST = {4: fb.channels_last, 5: fb.channels_last_3d}
+
 
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
@@ -47,7 +49,12 @@ def pad(
     for i in range(count):
         dim = input.dim() - 1 - i
         result = _pad_dim(result, dim, pad[2 * i], pad[2 * i + 1], mode)
-    return result.clone() if result is input else result
+    if result is input:
+        return result.clone()
+    order = _CHANNELS_LAST.get(input.dim())
+    if order is not None and input.is_contiguous(memory_format=order):
+        return result.contiguous(memory_format=order)
+    return result
 
 
 def _check_mode(mode: str, value: float | None, count: int, ndim: int, length: int) -> None:

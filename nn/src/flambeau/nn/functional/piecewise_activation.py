@@ -54,7 +54,10 @@ def hardtanh(
     if inplace:
         return in_place(input, hardtanh, min_val, max_val)
     require_tensors("hardtanh", input=input)
-    return input.masked_fill(input <= min_val, min_val).masked_fill(input >= max_val, max_val)
+    if not input.is_floating_point():
+        return input.masked_fill(input <= min_val, min_val).masked_fill(input >= max_val, max_val)
+    above = fb.where(input <= min_val, min_val, input)  # keeps the order of dimensions in memory
+    return fb.where(input >= max_val, max_val, above)
 
 
 @takes_as_annotated

@@ -1,0 +1,74 @@
+"""Channels last in, channels last out: the order in memory of what ops on images return.
+
+Numbers do not depend on it, but random masks do: they are drawn in the order of memory, so that a
+dropout after such an op would hide other elements than PyTorch's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any
+
+from flambeau._types.memory_format import has_channels_last
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau._tensor.tensor import Tensor
+
+_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+_BACK = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
+
+OPERANDS = {
+    "conv2d": 2,
+    "conv3d": 2,
+    "conv2d_input_grad": 2,
+    "conv3d_input_grad": 2,
+    "batch_norm": 1,
+    "batch_norm_train": 1,
+    "batch_norm_backward": 1,
+    "max_pool2d": 1,
+    "max_pool2d_backward": 1,
+    "max_pool3d": 1,
+    "avg_pool2d": 1,
+    "avg_pool2d_backward": 1,
+    "adaptive_max_pool2d": 1,
+    "constant_pad_nd": 1,
+    "resample": 1,
+    "resample_backward": 1,
+}
+"""The ops that keep the order, and how many of their first operands decide about it."""
+
+
+def keeping_order(
+    be: BoundBackend, kernel: Callable[..., Any], operands: int
+) -> Callable[..., Any]:
+    """`kernel`, whose results have channels last where one of its first operands has."""
+    is_contiguous, strides = be.backend.is_contiguous, be.backend.strides
+    permute, contiguous = be.permute, be.contiguous  # not those that a capture puts there
+
+    def ordered(result: Any) -> Any:
+        rank = len(result.shape)
+        if rank not in _LAST:
+            return result
+        moved = permute(result, _LAST[rank])
+        return result if is_contiguous(moved) else permute(contiguous(moved), _BACK[rank])
+
+    def kept(*given: Any) -> Any:
+        results = kernel(*given)
+        for a in given[:operands]:
+            if not is_contiguous(a) and has_channels_last(a.shape, strides(a)):
+                break
+        else:
+            return results
+        return tuple(map(ordered, results)) if isinstance(results, tuple) else ordered(results)
+
+    return update_wrapper(kept, kernel)
+
+
+def ordered_like(x: Tensor, result: Tensor) -> Tensor:
+    """`result`, a function's of `x`, with channels last if those of `x` are."""
+    if x.is_contiguous() or not has_channels_last(x.shape, x.stride()):
+        return result
+    last, back = _LAST[x.dim()], _BACK[x.dim()]
+    return result.permute(last).contiguous().permute(back)
