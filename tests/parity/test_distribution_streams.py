@@ -30,6 +30,8 @@ LAST_DIGITS = """ContinuousBernoulli GeneralizedPareto Gumbel InverseGamma Kumar
     Laplace LogNormal LogisticNormal LowRankMultivariateNormal MultivariateNormal Pareto
     RelaxedBernoulli LogitRelaxedBernoulli RelaxedOneHotCategorical ExpRelaxedCategorical StudentT
     TransformedDistribution VonMises Weibull Wishart""".split()
+# Products of matrices of few numbers are the same; roots and triangular solves need not be.
+WHOLLY = ["MultivariateNormal tril"]
 
 
 def drawn(lib: Any, families: Any, name: str, dtype: str) -> Any:
@@ -73,7 +75,7 @@ def test_samples_and_the_state_after_them(name: str, dtype: str) -> None:
             assert found.__name__ == wanted.__name__, key
             continue
         assert found[1:] == wanted[1:], key
-        if family not in LAST_DIGITS:
+        if family not in LAST_DIGITS or name in WHOLLY:
             assert list(map(repr, found[0])) == list(map(repr, wanted[0])), key
             continue
         one, other = (torch.tensor(v[0], dtype=torch.float64) for v in (found, wanted))

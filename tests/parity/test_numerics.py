@@ -77,3 +77,26 @@ def test_a_rest_of_zero_has_the_sign_of_the_dividend(dtype, device):
     for found in (fb.remainder(*ours), written, single):
         shown = [(str(a), str(b)) for a, b in zip(found.tolist(), expected.tolist(), strict=True)]
         assert all(a.strip("-") == b.strip("-") == "nan" or a == b for a, b in shown)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((50, 3, 3), (50, 3, 3)),
+        ((2, 2), (17, 2, 1)),
+        ((5, 5, 5), (20, 5, 5, 1)),
+        ((30, 7, 7), (30, 7, 7)),
+        ((30, 4, 6), (6, 2)),
+        ((1, 3), (9, 3, 3)),
+        ((3, 3), (3, 3)),
+    ],
+)
+def test_products_of_matrices_of_few_numbers_have_the_last_bits(left, right, dtype):
+    """Where PyTorch has a loop of its own, which rounds every term, and no library."""
+    if pytest.importorskip("flambeau_native.extension").native is None:
+        pytest.skip("without compiled kernels a library makes these products")
+    torch.manual_seed(5)
+    theirs = [torch.randn(*shape, dtype=getattr(torch, dtype)) for shape in (left, right)]
+    ours = [fb.tensor(x.tolist(), dtype=getattr(fb, dtype)) for x in theirs]
+    assert fb.matmul(*ours).tolist() == torch.matmul(*theirs).tolist()

@@ -1,5 +1,5 @@
 /* Products of few rows with a matrix that many of them meet: it is packed once, where BLAS would
-   pack it for each. */
+   pack it for each.  Products of matrices of few numbers. */
 #include "product.h"
 
 #include "avx512.h"
@@ -35,5 +35,6 @@ typedef __m512d Vector_f64;
 const Row product_rows[] = {
     BOTH(pack, "wriiii", "t01,t01"),
     BOTH(packed_product, "wrriii", "t02,t01,t12"),
+    BOTH(few, "wrriiiiii", "t013,t412,t523"),
     {NULL, NULL, NULL, NULL},
 };

@@ -134,3 +134,40 @@ static void NAME(packed_product)(const Args *k) {
     NAME(multiply_packed)(k, k->p[0], k->p[1], k->p[2], k->n[0], k->n[1], k->n[2]);
 }
 #undef WIDTH
+
+/* The products of a batch of matrices of few numbers each: terms are rounded and added in order, which
+   here is faster than fused ones of a library.  Of fewer matrices than products the first follows the last. */
+typedef struct {
+    T *out;
+    const T *a, *b;
+    int64_t rows, depth, columns, a_count, b_count;
+} NAME(Few);
+
+static void NAME(few_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Few) *c = context;
+    const int64_t rows = c->rows, depth = c->depth, columns = c->columns;
+    int64_t i = begin % c->a_count, j = begin % c->b_count;
+    T *restrict out = c->out + begin * rows * columns;
+    for (int64_t batch = begin; batch < end; batch++) {
+        const T *restrict a = c->a + i * rows * depth, *restrict b = c->b + j * depth * columns;
+        for (int64_t row = 0; row < rows; row++, a += depth)
+            for (int64_t column = 0; column < columns; column++) {
+                T sum = 0;
+                for (int64_t term = 0; term < depth; term++)
+                    sum += a[term] * b[term * columns + column];
+                *out++ = sum;
+            }
+        i = i + 1 < c->a_count ? i + 1 : 0;
+        j = j + 1 < c->b_count ? j + 1 : 0;
+    }
+}
+
+static void NAME(few)(const Args *k) {
+    const int64_t count = k->n[0], work = count * k->n[1] * k->n[2] * k->n[3];
+    const NAME(Few) c = {k->p[0], k->p[1], k->p[2], k->n[1], k->n[2], k->n[3], k->n[4], k->n[5]};
+    if (c.a_count < 1 || c.b_count < 1) {
+        *k->failure = "a batch has no matrices";
+        return;
+    }
+    split(NAME(few_step), &c, count, team(k, work));
+}

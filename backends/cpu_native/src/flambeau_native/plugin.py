@@ -25,7 +25,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     if native is None:
         return None
     from flambeau_native.kernels import KERNELS
-    from flambeau_native.kernels.linalg import linear
+    from flambeau_native.kernels.linalg import few, linear
     from flambeau_numpy.extending import follow, offer_indices, offer_plans, offer_products
 
     follow("flambeau-native", native.set_threads)
@@ -34,6 +34,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         sgemm=native.sgemm,
         linear=linear if native.has_linear() else None,
         primitives=native.primitives,
+        few=few,
     )
     offer_plans("flambeau-native", _compile_plan)
     offer_indices("flambeau-native", native.in_range_i64)

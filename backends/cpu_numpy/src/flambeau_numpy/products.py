@@ -35,6 +35,7 @@ SMALLEST = 1 << 22
 Sgemm = Callable[..., object]
 Linear = Callable[[Array, Array, Array | None], Array | None]
 Primitives = Callable[..., object]
+Few = Callable[[Array, Array], Array | None]
 
 
 class Offered:
@@ -59,20 +60,23 @@ class Offered:
             number; for each array but `scratch` its memory (0: none) and the bytes before the first
             that is used; the number of places of `scratch`, and of runs; memory and first byte of
             each place; primitive, stream, count and arguments of each run.
+        few: ``few(a, b)`` is a @ b of two arrays of matrices, whose terms are added in order, or
+            None where others do better.
     """
 
-    __slots__ = ("linear", "primitives", "sgemm")
+    __slots__ = ("few", "linear", "primitives", "sgemm")
 
     def __init__(self) -> None:
         self.sgemm: Sgemm | None = None
         self.linear: Linear | None = None
         self.primitives: Primitives | None = None
+        self.few: Few | None = None
 
 
 offered = Offered()
 """What products ask for first: of each function that of the package that was asked first."""
 
-_offers: dict[str, tuple[Sgemm | None, Linear | None, Primitives | None]] = {}
+_offers: dict[str, tuple[Sgemm | None, Linear | None, Primitives | None, Few | None]] = {}
 
 
 def offer_products(
@@ -81,6 +85,7 @@ def offer_products(
     sgemm: Sgemm | None = None,
     linear: Linear | None = None,
     primitives: Primitives | None = None,
+    few: Few | None = None,
 ) -> None:
     """Let products ask a package first; `Offered` says what the functions are.
 
@@ -88,12 +93,14 @@ def offer_products(
     before is forgotten.  Of several packages the first one counts, as with kernels.
     """
     _offers.pop(provider, None)
-    if sgemm is not None or linear is not None or primitives is not None:
-        _offers[provider] = sgemm, linear, primitives
+    given = sgemm, linear, primitives, few
+    if any(function is not None for function in given):
+        _offers[provider] = given
     offers = _offers.values()
     offered.sgemm = next((given[0] for given in offers if given[0] is not None), None)
     offered.linear = next((given[1] for given in offers if given[1] is not None), None)
     offered.primitives = next((given[2] for given in offers if given[2] is not None), None)
+    offered.few = next((given[3] for given in offers if given[3] is not None), None)
 
 
 _ROWS = 16  # parts begin at multiples of this: kernels compute tiles of so many

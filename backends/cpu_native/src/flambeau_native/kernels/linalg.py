@@ -1,13 +1,14 @@
-"""Linear layers of some rows or of a small weight, which products ask for first."""
+"""What products ask for first: layers of some rows or of a small weight, and small matrices."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import FLOAT32, Array, made
+from flambeau_native.kernels._common import FLOAT32, Array, compiled, made
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,4 +48,44 @@ def linear(
     else:
         out = made((*shape[:-1], lines), _kind)
     native.linear(out, x, weight, bias, rows, lines, depth)
+    return out
+
+
+# Multiplications of a product below which PyTorch has a loop and no library, so its bits are known.
+_FEW = 400
+_IN_ORDER = compiled("few")
+
+
+def few(
+    a: Array, b: Array, _find: Any = _IN_ORDER.get, _empty: Callable[..., Any] = np.empty
+) -> Array | None:
+    """a @ b of matrices, or batches of them, of few numbers each; None where others do better."""
+    kind = a.dtype
+    run = _find(kind)
+    if run is None or b.dtype is not kind:
+        return None
+    if a.ndim == 2 == b.ndim:
+        (rows, depth), columns = a.shape, b.shape[1]
+        count = ours = theirs = 1
+        shape = rows, columns
+    elif a.ndim < 2 or b.ndim < 2:
+        return None
+    else:
+        *left, rows, depth = a.shape
+        *right, _, columns = b.shape
+        ours, theirs = prod(left), prod(right)
+        more, fewer = (left, right) if (len(left), ours) >= (len(right), theirs) else (right, left)
+        # One batch is the end of the other's shape, or one matrix.
+        if more[len(more) - len(fewer) :] != fewer and prod(fewer) != 1:
+            return None
+        count = prod(more)
+        shape = (*more, rows, columns)
+    if not 0 < rows * depth * columns < _FEW or not count:
+        return None
+    if not a.flags.c_contiguous:
+        a = np.ascontiguousarray(a)
+    if not b.flags.c_contiguous:
+        b = np.ascontiguousarray(b)
+    out = _empty(shape, kind)
+    run(out, a, b, count, rows, depth, columns, ours, theirs)
     return out

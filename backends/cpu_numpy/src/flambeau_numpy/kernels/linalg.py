@@ -21,6 +21,9 @@ Array = np.ndarray[Any, Any]
 SMALL = 4097
 """Of arrays of fewer elements NumPy makes products best: nothing is decided or divided."""
 
+DEEP = 32
+"""Terms of an element up to which products are offered as those of few numbers."""
+
 
 @quiet
 def half_matmul(a: Array, b: Array) -> Any:
@@ -49,12 +52,16 @@ def large_matmul(a: Array, b: Array) -> Array:
 def make_matmul(large: Kernel, half: Kernel) -> Kernel:
     """The kernel: `half` for 16-bit floats, NumPy for two small arrays, `large` for the rest."""
     # Of two arrays of up to 64 × 64, OpenBLAS makes the product in the calling thread.
-    small, limit = np.matmul, SMALL
+    small, limit, deep, others = np.matmul, SMALL, DEEP, offered
 
     def matmul(a: Array, b: Array) -> object:
         """The matrix product, with the array API's rules for vectors and batches."""
         if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
             return half(a, b)
+        if (few := others.few) is not None and a.shape[-1] <= deep:
+            out = few(a, b)
+            if out is not None:
+                return out
         try:
             # A product of depth 1, an outer one, is large however small its factors are.
             if a.size < limit and b.size < limit and a.shape[-1] != 1:

@@ -1,0 +1,72 @@
+"""Products of matrices of few numbers, whose terms are rounded and added in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau_native.kernels.linalg import few
+from flambeau_numpy.extending import offered
+
+SHAPES = [
+    ((3, 3), (3, 3)),
+    ((2, 5), (40, 5, 1)),
+    ((40, 2, 5), (5, 3)),
+    ((7, 4, 4), (7, 4, 4)),
+    ((3, 2, 2), (50, 3, 2, 2)),
+    ((50, 3, 2, 2), (3, 2, 2)),
+    ((1, 2, 3), (9, 3, 2)),
+    ((9, 2, 3), (1, 3, 2)),
+    ((20000, 2, 3), (3, 2)),
+]
+
+
+def numbers(shape, dtype):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
+
+
+def in_order(a, b):
+    total = np.zeros((), a.dtype)
+    for k in range(a.shape[-1]):
+        total = total + a[..., :, k, None] * b[..., None, k, :]
+    return total
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("left", "right"), SHAPES)
+def test_terms_are_rounded_and_added_in_order(left, right, dtype, threads):
+    a, b = numbers(left, dtype), numbers(right, dtype)
+    wanted = in_order(a, b)
+    for number in 1, 3:
+        threads(number)
+        found = few(a, b)
+        assert found.dtype == dtype
+        assert np.array_equal(found, wanted)
+    turned = np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
+    assert np.array_equal(few(turned, b), wanted)
+
+
+def test_what_is_no_batch_of_few_numbers_is_declined():
+    for left, right in (
+        ((8, 8), (8, 8)),  # 512 multiplications
+        ((2,), (2, 2)),
+        ((2, 2), (2,)),
+        ((0, 2, 2), (2, 2)),
+        ((2, 2), (0, 2, 2)),
+        ((2, 0), (0, 2)),
+        ((3, 1, 2, 2), (1, 4, 2, 2)),
+        ((2, 1, 2, 2), (3, 2, 2)),
+    ):
+        assert few(numbers(left, np.float32), numbers(right, np.float32)) is None
+    whole = np.ones((2, 2), np.int64)
+    assert few(whole, whole) is None
+    assert few(numbers((2, 2), np.float32), numbers((2, 2), np.float64)) is None
+
+
+def test_products_ask_for_it():
+    a, b = numbers((6, 3, 3), np.float32), numbers((6, 3, 2), np.float32)
+    assert fb.matmul(fb.from_numpy(a), fb.from_numpy(b)).tolist() == in_order(a, b).tolist()
+    assert offered.few is few
+    broken = fb.from_numpy(numbers((3, 1, 2, 2), np.float32)) @ fb.ones(1, 4, 2, 2)
+    assert broken.shape == (3, 4, 2, 2)
