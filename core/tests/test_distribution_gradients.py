@@ -251,6 +251,13 @@ BOUNDARIES: dict[str, tuple[Build, list[tuple[Any, ...]], list[Any]]] = {
         [([0.0, 1.0], [1.0, 0.5])],
         [[0.0, 0.5, 0.5], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]],
     ),
+    "MixtureSameFamily": (
+        lambda a, w, **k: D.MixtureSameFamily(
+            D.Categorical(w, validate_args=False), D.Beta(a, f64(2.0), **k), **k
+        ),
+        [([2.0, 3.0], [0.25, 0.75]), ([0.5, 3.0], [0.25, 0.75])],
+        [0.0, 1.0],
+    ),
     "Multinomial": (
         lambda p, **k: D.Multinomial(2, p, **k),
         [([0.0, 1.0],)],
@@ -293,3 +300,17 @@ def test_densities_have_gradients_at_the_ends_of_their_support(name: str) -> Non
             if holes or not finite:
                 wrong.append((given, value, log_prob.tolist(), found, of_value))
     assert not wrong
+
+
+def test_every_family_whose_support_ends_is_looked_at_there() -> None:
+    endless = {"LowRankMultivariateNormal", "MultivariateNormal"}
+    open_ends = {"Wishart"}  # singular matrices are no values of it
+    of_others = {"Independent", "TransformedDistribution", "OneHotCategoricalStraightThrough"}
+    general = {"Distribution", "ExponentialFamily"}
+    families = {
+        name
+        for name in D.__all__
+        if isinstance(family := getattr(D, name), type) and issubclass(family, D.Distribution)
+    }
+    looked_at = {name.split()[0] for name in BOUNDARIES}
+    assert families == looked_at | endless | open_ends | of_others | general

@@ -132,6 +132,23 @@ def test_probabilities_sum_to_1_and_give_the_moments(name: str) -> None:
     assert float((p * (k - mean) ** 2).sum()) == pytest.approx(float(d.variance), rel=1e-9)
 
 
+def test_every_family_with_an_entropy_is_integrated_or_summed() -> None:
+    in_other_tests = {
+        *("Categorical", "Dirichlet", "Independent", "Laplace", "LowRankMultivariateNormal"),
+        *("Multinomial", "MultivariateNormal", "OneHotCategorical", "Wishart"),
+        "OneHotCategoricalStraightThrough",  # that of its base
+        "ExponentialFamily",  # by gradients, compared with the formulas of its families
+    }
+    families = {
+        name
+        for name in D.__all__
+        if isinstance(family := getattr(D, name), type)
+        and issubclass(family, D.Distribution)
+        and family.entropy is not D.Distribution.entropy
+    }
+    assert families <= {*LINES, *DISCRETE} | in_other_tests
+
+
 def of_another(build: Any) -> Any:
     return build(lambda v: f64(v * 1.125 + 0.0625))
 

@@ -126,7 +126,14 @@ class MixtureSameFamily(Distribution):
         """A logarithm of the mixture from those of the components."""
         parts = getattr(self.component_distribution, name)(self._pad(x))
         log_mixture = fb.log_softmax(self.mixture_distribution.logits, dim=-1)
-        return fb.logsumexp(parts + log_mixture, dim=-1)
+        terms = parts + log_mixture
+        if not terms.requires_grad:
+            return fb.logsumexp(terms, dim=-1)
+        # Where no component has the value, or one has a pole there, the mixture does not change.
+        largest = terms.detach().amax(-1)
+        ends = largest.isinf()
+        inside = fb.where(ends.unsqueeze(-1), 0.0, terms)
+        return fb.where(ends, largest, fb.logsumexp(inside, dim=-1))
 
     def log_cdf(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._mixed("log_cdf", x)
