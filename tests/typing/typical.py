@@ -128,7 +128,42 @@ def forms(x: Tensor) -> Tensor:
     return 2 - flat / len(used) ** 2 + scaled.sum()
 
 
+class Pictures(nn.Module):
+    """Layers called one by one, and their parameters set as programs do that know their layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(1, 6, 5)
+        self.pool = nn.MaxPool2d(2)
+        self.places = nn.AdaptiveMaxPool2d(1, return_indices=True)
+        self.norm = nn.BatchNorm2d(6)
+        self.out = nn.Linear(6, 10)
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear | nn.Conv2d):
+                nn.init.zeros_(layer.bias)
+            elif isinstance(layer, nn.BatchNorm2d | nn.LayerNorm):
+                nn.init.ones_(layer.weight)
+                layer.bias.data.fill_(0.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """A tensor from each layer, and a pair from one that gives places as well."""
+        x = self.pool(F.relu(self.norm(self.conv(x))))
+        x, places = self.places(x)
+        return self.out(x.view(x.size(0), -1)) + places.sum()
+
+
+def set_up() -> None:
+    """What many programs begin with."""
+    torch.manual_seed(0)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.deterministic = not torch.backends.cudnn.benchmark
+    torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cuda.matmul.allow_tf32 = True
+
+
 if __name__ == "__main__":
+    set_up()
+    print(Pictures()(torch.randn(2, 1, 12, 12)).shape)
     network = Classifier(8, 3)
     print(train(network, 2), accuracy(network, torch.randn(4, 8), torch.zeros(4)))
     print(forms(torch.randn(3, 4)).shape)

@@ -18,6 +18,10 @@ from flambeau.backends._switch import switchable
 from flambeau.plugin.accelerator import numerics
 from flambeau.plugin.host import host
 
+enabled: bool
+benchmark: bool
+deterministic: bool
+allow_tf32: bool
 switchable(
     __name__,
     enabled="enabled",

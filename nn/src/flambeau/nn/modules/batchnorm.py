@@ -24,8 +24,8 @@ class _NormBase(Module):
     momentum: float | None
     affine: bool
     track_running_stats: bool
-    weight: Parameter | None
-    bias: Parameter | None
+    weight: Parameter  # or None: typed so that programs may initialise it unasked
+    bias: Parameter  # or None: typed so that programs may initialise it unasked
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None

@@ -38,7 +38,7 @@ class _ConvNd(Module):
     groups: int
     padding_mode: str
     weight: Parameter
-    bias: Parameter | None
+    bias: Parameter  # or None: typed so that programs may initialise it unasked
 
     def __init__(
         self,

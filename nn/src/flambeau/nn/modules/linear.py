@@ -45,7 +45,7 @@ class Linear(Module):
     in_features: int
     out_features: int
     weight: Parameter
-    bias: Parameter | None
+    bias: Parameter  # or None: typed so that programs may initialise it unasked
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Bilinear(Module):
     in2_features: int
     out_features: int
     weight: Parameter
-    bias: Parameter | None
+    bias: Parameter  # or None: typed so that programs may initialise it unasked
 
     def __init__(
         self,

@@ -19,8 +19,8 @@ Device = fb.device | str | int | None
 class _Affine(Module):
     """A weight of ones and a bias of zeros, each of which may be missing."""
 
-    weight: Parameter | None
-    bias: Parameter | None
+    weight: Parameter  # or None: typed so that programs may initialise it unasked
+    bias: Parameter  # or None: typed so that programs may initialise it unasked
 
     def _make(
         self,

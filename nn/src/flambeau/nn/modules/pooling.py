@@ -69,9 +69,9 @@ class MaxPool1d(_MaxPoolNd):
     torch.Size([20, 16, 24])
     """
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor) -> Tensor:
         """The maxima and, if `return_indices`, where they stand."""
-        return F.max_pool1d(input, *self._settings())
+        return F.max_pool1d(input, *self._settings())  # type: ignore[return-value] - a pair too is taken apart into tensors
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -85,9 +85,9 @@ class MaxPool2d(_MaxPoolNd):
     torch.Size([20, 16, 24, 15])
     """
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor) -> Tensor:
         """The maxima and, if `return_indices`, where they stand."""
-        return F.max_pool2d(input, *self._settings())
+        return F.max_pool2d(input, *self._settings())  # type: ignore[return-value] - a pair too is taken apart into tensors
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -101,9 +101,9 @@ class MaxPool3d(_MaxPoolNd):
     torch.Size([2, 3, 2, 3, 2])
     """
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor) -> Tensor:
         """The maxima and, if `return_indices`, where they stand."""
-        return F.max_pool3d(input, *self._settings())
+        return F.max_pool3d(input, *self._settings())  # type: ignore[return-value] - a pair too is taken apart into tensors
 
 
 class AvgPool1d(Module):
@@ -301,9 +301,9 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     torch.Size([1, 64, 5])
     """
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor) -> Tensor:
         """The maxima and, if `return_indices`, where they stand."""
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)  # type: ignore[return-value] - a pair too is taken apart into tensors
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -314,9 +314,9 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     torch.Size([1, 64, 5, 9])
     """
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor) -> Tensor:
         """The maxima and, if `return_indices`, where they stand."""
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)  # type: ignore[return-value] - a pair too is taken apart into tensors
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -327,9 +327,9 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     torch.Size([1, 6, 2, 2, 2])
     """
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor) -> Tensor:
         """The maxima and, if `return_indices`, where they stand."""
-        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)  # type: ignore[return-value] - a pair too is taken apart into tensors
 
 
 class _LPPoolNd(Module):
