@@ -381,6 +381,8 @@ fb.amp.GradScaler("cpu").load_state_dict({"scale": 1.0})
 fb.nn.Linear(3, 2).load_state_dict({1: 2})
 copy.deepcopy(fb.layout("sum"))
 fb.Generator().keep(fb.channels_last)
+steps(fb.optim.SGD([fb.ones(2)]), 2).step(epoch=-(2**63) - 1)
+fb.optim.lr_scheduler.ExponentialLR(fb.optim.SGD([fb.ones(2)]), 0.5).step(epoch=-(2**63))
 fb.jit.ScriptFunction("a", "b")(fb.ones(2))
 fb.nn.ModuleList([fb.nn.ReLU()]).insert(0, fb.zeros(0))
 fb.fx.symbolic_trace(lambda x: x + 1).graph.set_codegen(fb.ones(2))
@@ -448,6 +450,9 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
         "fb.func.hessian(lambda x: (x @ x.mT).sum())(fb.ones((1,) * 31))",
         "fb.nn.parameter.UninitializedBuffer(1).requires_grad",
         "fb.fx.Graph(fb.ones(2, 3)).placeholder('x')",
+        "fb.empty_strided((2, 0), (2**63 - 1, 2)).clone()",
+        "fb.empty_strided((2, 1), (1, 2**63 - 1)).zero_()",
+        "fb.ones(2, 1).as_strided((2, 1), (1, 2**62)) + 1",
         "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4), 2**30, padding=2**29)",
         "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4, device='ref'), 2**30, padding=2**29)",
         "fb.nn.functional.avg_pool2d(fb.rand(1, 3, 4), 2**31 - 1, ceil_mode=True)",

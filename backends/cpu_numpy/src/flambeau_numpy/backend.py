@@ -172,7 +172,8 @@ class NumpyBackend(plugin.Backend):
                 f"as_strided: sizes {shape}, strides {stride} and offset {offset} reach beyond the "
                 f"memory of an array of shape {root.shape}"
             )
-        steps = [s * size for s in stride]
+        # A step that no address can have is one that nothing takes: of one element, or of none.
+        steps = [s * size if s * size < 2**63 else 0 for s in stride]
         if root.flags.c_contiguous and root.size:
             return np.ndarray(shape, root.dtype, root, offset * size if prod(shape) else 0, steps)
         flat = as_strided(root, (last + 1 if root.size else 0,), (size,))

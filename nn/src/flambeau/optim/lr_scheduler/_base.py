@@ -122,7 +122,10 @@ class LRScheduler:
         if epoch is not None:
             need_step(epoch, "step", "epoch")
             warn_of_epoch()
-        self._update_lr(epoch)
+        try:
+            self._update_lr(epoch)
+        except OverflowError as error:
+            raise ValueError(f"step(): there is no rate for epoch {epoch!r:.40}: {error}") from None
 
     def _warn_of_order(self) -> None:
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
@@ -232,12 +235,15 @@ def need_step(value: object, where: str, name: str) -> None:
 
     Raises:
         TypeError: it is no number.
+        ValueError: no float holds it.
     """
     try:
         float(value)  # type: ignore[arg-type] - it says so itself
     except (TypeError, ValueError):
         kind = type(value).__name__
         raise TypeError(f"{where}(): argument {name!r} must be a number, not {kind}") from None
+    except OverflowError:
+        raise ValueError(f"{where}(): argument {name!r} is too large") from None
 
 
 def warn_of_epoch() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from flambeau.optim.lr_scheduler._base import LRScheduler, Rate
+from flambeau.optim.lr_scheduler._base import LRScheduler, Rate, need_step
 from flambeau.optim.optimizer import Optimizer
 
 __all__ = ["CosineAnnealingLR", "CosineAnnealingWarmRestarts"]
@@ -144,9 +144,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             if self.T_cur >= self.T_i:
                 self.T_cur %= self.T_i
                 self.T_i *= self.T_mult
-        elif epoch < 0:
+        elif epoch < 0 or epoch == math.inf:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         else:
+            need_step(epoch, "step", "epoch")
             self._go_to(epoch)
         self.last_epoch = math.floor(epoch)
         self._set_rates(self.get_lr)
