@@ -495,3 +495,70 @@ def test_the_gradient_of_an_expansion_written_in_place_is_not_read_only(leaf):
     y[0:2].mul_(3)
     y.sum().backward()
     assert x.grad.tolist() == [7.0]
+
+
+WRITES = {
+    "a number": lambda x, y: (x.mul_(3.0), x.add_(1), x.sub_(0.5), x.div_(2.0)),
+    "another tensor": lambda x, y: (x.mul_(y), x.add_(y), x.sub_(y), x.div_(y)),
+    "itself": lambda x, y: (x.mul_(x), x.add_(x), x.div_(x)),
+    "a view of another": lambda x, y: (x.add_(y.flip(0)), x.mul_(y[0])),
+}
+VIEWS = {
+    "a slice": lambda base: base[1:3],
+    "a column": lambda base: base[:, 1:2].squeeze(1),
+    "transposed": lambda base: base.t(),
+    "with gaps": lambda base: base[::2, ::3],
+    "a part of one size": lambda base: base[2:3, :1],
+    "a diagonal": lambda base: base.diagonal(),
+    "detached": lambda base: base.detach(),
+    "data": lambda base: base.data,
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_write_without_history_reaches_the_elements_of_the_view_and_no_others(
+    view: str, write: str, requires_grad: bool, device: str
+) -> None:
+    base = (fb.arange(16.0, device=device) + 1).reshape(4, 4).requires_grad_(requires_grad)
+    with fb.no_grad():
+        x = VIEWS[view](base)
+        other = fb.full_like(x, 2.0) + fb.arange(float(x.numel()), device=device).reshape(x.shape)
+        alone, marked = x.clone(), fb.zeros(4, 4, device=device)
+        VIEWS[view](marked).fill_(1.0)
+        before, version = base.detach().clone(), x._version
+        calls = WRITES[write](x, other)
+        WRITES[write](alone, other)
+    assert x.tolist() == alone.tolist()
+    assert base[marked == 0].tolist() == before[marked == 0].tolist()
+    assert x._version == version + len(calls)
+    if view != "data":
+        assert base._version == version + len(calls)
+
+
+def test_a_view_that_is_written_without_history_spoils_what_was_saved_of_its_base(
+    device: str,
+) -> None:
+    base = fb.ones(3, device=device, requires_grad=True) * 2
+    result = base.exp().sum() + (base * base).sum()
+    with fb.no_grad():
+        base[1:].mul_(2.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.backward()
+
+
+def test_a_write_of_what_has_a_history_into_a_view_gives_its_base_one(device: str) -> None:
+    base, x = fb.zeros(3, device=device), fb.ones(2, device=device, requires_grad=True)
+    base[1:].add_(1.0).mul_(x)
+    base.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_overlapping_parts_of_memory_that_is_not_counted_are_read_before_they_are_written() -> None:
+    pytest.importorskip("flambeau_numpy", reason="needs a device with strides")
+    base = fb.arange(6.0)
+    base.data[1:].add_(base[:-1])
+    assert base.tolist() == [0.0, 1.0, 3.0, 5.0, 7.0, 9.0]
+    base.data[::2].mul_(base.data[1::2])
+    assert base.tolist() == [0.0, 1.0, 15.0, 5.0, 63.0, 9.0]

@@ -151,8 +151,17 @@ def _shift(count: int) -> None:
 _dispatch.on_shift.append(_shift)
 
 
+def lone(t: Tensor, other: object) -> bool:
+    """Whether a write to shared memory needs no closer look: no element repeats, or is read."""
+    backend, a = t._be.backend, t._a
+    its = getattr(other, "_st", None)
+    if its is not None and other is not t and its.buffer is t._st.buffer:
+        return False
+    return backend.is_contiguous(a) or 0 not in backend.strides(a)
+
+
 def count_write(t: Tensor) -> None:
-    """Note one write to memory that nobody shares."""
+    """Note one write to memory."""
     st = t._st
     if st is None:
         st = storage_of(t)
@@ -790,12 +799,17 @@ class TensorMethods:
         k = type(other)
         be = self._be
         st = self._st
-        if (st is None or not st.shared) and be.strided and not modes:
+        alone = st is None or not st.shared
+        if be.strided and not modes and (alone or lone(self, other)):
             if k is Tensor or k in PLAIN:
                 if (
                     be is other._be
                     and self.dtype is other.dtype
-                    and (not (self._rg or other._rg) or not recording())
+                    and (
+                        not (self._rg or other._rg)
+                        or not recording()
+                        or not (self.requires_grad or other.requires_grad)
+                    )
                 ):
                     kernel = be.add_
                     try:
@@ -804,7 +818,9 @@ class TensorMethods:
                         return inplace(slow_add, self, other, _saves_self=False)
                     count_write(self)
                     return self
-            elif k in self.dtype.takes and (not self._rg or not recording()):
+            elif k in self.dtype.takes and (
+                not self._rg or not recording() or not self.requires_grad
+            ):
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
                 kernel = be.add_
@@ -822,12 +838,17 @@ class TensorMethods:
         k = type(other)
         be = self._be
         st = self._st
-        if (st is None or not st.shared) and be.strided and not modes:
+        alone = st is None or not st.shared
+        if be.strided and not modes and (alone or lone(self, other)):
             if k is Tensor or k in PLAIN:
                 if (
                     be is other._be
                     and self.dtype is other.dtype
-                    and (not (self._rg or other._rg) or not recording())
+                    and (
+                        not (self._rg or other._rg)
+                        or not recording()
+                        or not (self.requires_grad or other.requires_grad)
+                    )
                 ):
                     kernel = be.sub_
                     try:
@@ -836,7 +857,9 @@ class TensorMethods:
                         return inplace(slow_sub, self, other, _saves_self=False)
                     count_write(self)
                     return self
-            elif k in self.dtype.takes and (not self._rg or not recording()):
+            elif k in self.dtype.takes and (
+                not self._rg or not recording() or not self.requires_grad
+            ):
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
                 kernel = be.sub_
@@ -854,12 +877,17 @@ class TensorMethods:
         k = type(other)
         be = self._be
         st = self._st
-        if (st is None or not st.shared) and be.strided and not modes:
+        alone = st is None or not st.shared
+        if be.strided and not modes and (alone or lone(self, other)):
             if k is Tensor or k in PLAIN:
                 if (
                     be is other._be
                     and self.dtype is other.dtype
-                    and (not (self._rg or other._rg) or not recording())
+                    and (
+                        not (self._rg or other._rg)
+                        or not recording()
+                        or not (self.requires_grad or other.requires_grad)
+                    )
                 ):
                     kernel = be.mul_
                     try:
@@ -868,7 +896,9 @@ class TensorMethods:
                         return inplace(slow_mul, self, other, _saves_self=True)
                     count_write(self)
                     return self
-            elif k in self.dtype.takes and (not self._rg or not recording()):
+            elif k in self.dtype.takes and (
+                not self._rg or not recording() or not self.requires_grad
+            ):
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
                 kernel = be.mul_
@@ -886,12 +916,17 @@ class TensorMethods:
         k = type(other)
         be = self._be
         st = self._st
-        if (st is None or not st.shared) and be.strided and not modes and self.dtype.fp:
+        alone = st is None or not st.shared
+        if be.strided and not modes and self.dtype.fp and (alone or lone(self, other)):
             if k is Tensor or k in PLAIN:
                 if (
                     be is other._be
                     and self.dtype is other.dtype
-                    and (not (self._rg or other._rg) or not recording())
+                    and (
+                        not (self._rg or other._rg)
+                        or not recording()
+                        or not (self.requires_grad or other.requires_grad)
+                    )
                 ):
                     kernel = be.div_
                     try:
@@ -900,7 +935,9 @@ class TensorMethods:
                         return inplace(slow_div, self, other, _saves_self=True)
                     count_write(self)
                     return self
-            elif k in self.dtype.takes and (not self._rg or not recording()):
+            elif k in self.dtype.takes and (
+                not self._rg or not recording() or not self.requires_grad
+            ):
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
                 kernel = be.div_
