@@ -57,6 +57,10 @@ def test_what_is_no_batch_of_few_numbers_is_declined():
         ((2, 0), (0, 2)),
         ((3, 1, 2, 2), (1, 4, 2, 2)),
         ((2, 1, 2, 2), (3, 2, 2)),
+        ((4, 1), (3, 2)),  # that do not fit: the words are NumPy's
+        ((4, 3), (1, 2)),
+        ((5, 4, 1), (3, 2)),
+        ((4, 1), (5, 3, 2)),
     ):
         assert few(numbers(left, np.float32), numbers(right, np.float32)) is None
     whole = np.ones((2, 2), np.int64)
@@ -70,3 +74,13 @@ def test_products_ask_for_it():
     assert offered.few is few
     broken = fb.from_numpy(numbers((3, 1, 2, 2), np.float32)) @ fb.ones(1, 4, 2, 2)
     assert broken.shape == (3, 4, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((4, 1), (3, 2)), ((4, 3), (1, 2)), ((5, 4, 1), (3, 2)), ((4, 1), (5, 3, 2))],
+)
+def test_matrices_that_do_not_fit_are_refused(left, right):
+    a, b = fb.from_numpy(numbers(left, np.float32)), fb.from_numpy(numbers(right, np.float32))
+    with pytest.raises(RuntimeError, match="shapes|size"):
+        a @ b

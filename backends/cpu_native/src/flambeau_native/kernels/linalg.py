@@ -65,14 +65,14 @@ def few(
     if run is None or b.dtype is not kind:
         return None
     if a.ndim == 2 == b.ndim:
-        (rows, depth), columns = a.shape, b.shape[1]
+        (rows, depth), (same, columns) = a.shape, b.shape
         count = ours = theirs = 1
         shape = rows, columns
     elif a.ndim < 2 or b.ndim < 2:
         return None
     else:
         *left, rows, depth = a.shape
-        *right, _, columns = b.shape
+        *right, same, columns = b.shape
         ours, theirs = prod(left), prod(right)
         more, fewer = (left, right) if (len(left), ours) >= (len(right), theirs) else (right, left)
         # One batch is the end of the other's shape, or one matrix.
@@ -80,7 +80,7 @@ def few(
             return None
         count = prod(more)
         shape = (*more, rows, columns)
-    if not 0 < rows * depth * columns < _FEW or not count:
+    if depth != same or not 0 < rows * depth * columns < _FEW or not count:
         return None
     if not a.flags.c_contiguous:
         a = np.ascontiguousarray(a)
