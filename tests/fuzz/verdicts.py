@@ -149,7 +149,7 @@ def _tree(text: str, fb: Any) -> str | ast.Module:
     """The program; of flambeau's, what its calls are given is kept, to be used again."""
     if fb.__name__ != "flambeau":
         return text
-    from survivors import kept
+    from second_use import kept
 
     return kept(text, PROGRAM)
 
@@ -166,7 +166,7 @@ def _found(error: BaseException, library: str) -> dict[str, str]:
 
 def _of_survivors(fb: Any, names: dict[str, Any]) -> dict[str, str] | None:
     """The first fault that is seen when the objects of a program are used again."""
-    from survivors import uses
+    from second_use import uses
 
     for name, use, value in uses(names):
         try:
