@@ -85,7 +85,8 @@ class TransformedDistribution(Distribution):
                 f"forward_shape length {len(forward_shape)} must be >= event_dim {event_dim}"
             )
         cut = len(forward_shape) - event_dim
-        super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
+        batch_shape, event_shape = Size(forward_shape[:cut]), Size(forward_shape[cut:])
+        super().__init__(batch_shape, event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
         owner = self._expanding_class()
