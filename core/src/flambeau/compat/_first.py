@@ -8,7 +8,7 @@ import sys
 if not sys.flags.safe_path:
     del sys.path[0]  # this file's folder, before anything is imported
 
-from flambeau.__main__ import main
+import runpy
 
 if __name__ == "__main__":
-    sys.exit(main())
+    runpy.run_module("flambeau", run_name="__main__")
