@@ -10,7 +10,7 @@ from flambeau_native.kernels.linalg import few
 from flambeau_numpy.extending import offered
 
 SHAPES = [
-    ((3, 3), (3, 3)),
+    ((1, 3, 3), (3, 3)),
     ((2, 5), (40, 5, 1)),
     ((40, 2, 5), (5, 3)),
     ((7, 4, 4), (7, 4, 4)),
@@ -49,12 +49,13 @@ def test_terms_are_rounded_and_added_in_order(left, right, dtype, threads):
 
 def test_what_is_no_batch_of_few_numbers_is_declined():
     for left, right in (
-        ((8, 8), (8, 8)),  # 512 multiplications
+        ((3, 8, 8), (3, 8, 8)),  # 512 multiplications
+        ((3, 3), (3, 3)),  # two matrices alone
         ((2,), (2, 2)),
         ((2, 2), (2,)),
         ((0, 2, 2), (2, 2)),
         ((2, 2), (0, 2, 2)),
-        ((2, 0), (0, 2)),
+        ((3, 2, 0), (0, 2)),
         ((3, 1, 2, 2), (1, 4, 2, 2)),
         ((2, 1, 2, 2), (3, 2, 2)),
         ((4, 1), (3, 2)),  # that do not fit: the words are NumPy's

@@ -59,27 +59,23 @@ _IN_ORDER = compiled("few")
 def few(
     a: Array, b: Array, _find: Any = _IN_ORDER.get, _empty: Callable[..., Any] = np.empty
 ) -> Array | None:
-    """a @ b of matrices, or batches of them, of few numbers each; None where others do better."""
+    """a @ b of batches of matrices of few numbers each; None where others do better.
+
+    Of two matrices alone the library makes the product: layers ask it too, and agree to the bit.
+    """
     kind = a.dtype
     run = _find(kind)
-    if run is None or b.dtype is not kind:
+    if run is None or b.dtype is not kind or a.ndim == 2 == b.ndim or a.ndim < 2 or b.ndim < 2:
         return None
-    if a.ndim == 2 == b.ndim:
-        (rows, depth), (same, columns) = a.shape, b.shape
-        count = ours = theirs = 1
-        shape = rows, columns
-    elif a.ndim < 2 or b.ndim < 2:
+    *left, rows, depth = a.shape
+    *right, same, columns = b.shape
+    ours, theirs = prod(left), prod(right)
+    more, fewer = (left, right) if (len(left), ours) >= (len(right), theirs) else (right, left)
+    # One batch is the end of the other's shape, or one matrix.
+    if more[len(more) - len(fewer) :] != fewer and prod(fewer) != 1:
         return None
-    else:
-        *left, rows, depth = a.shape
-        *right, same, columns = b.shape
-        ours, theirs = prod(left), prod(right)
-        more, fewer = (left, right) if (len(left), ours) >= (len(right), theirs) else (right, left)
-        # One batch is the end of the other's shape, or one matrix.
-        if more[len(more) - len(fewer) :] != fewer and prod(fewer) != 1:
-            return None
-        count = prod(more)
-        shape = (*more, rows, columns)
+    count = prod(more)
+    shape = (*more, rows, columns)
     if depth != same or not 0 < rows * depth * columns < _FEW or not count:
         return None
     if not a.flags.c_contiguous:

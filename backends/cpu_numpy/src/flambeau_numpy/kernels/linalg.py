@@ -58,7 +58,8 @@ def make_matmul(large: Kernel, half: Kernel) -> Kernel:
         """The matrix product, with the array API's rules for vectors and batches."""
         if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
             return half(a, b)
-        if (few := others.few) is not None and a.shape[-1] <= deep:
+        # Of two matrices nothing is asked: a product of small ones is over by then.
+        if a.ndim + b.ndim > 4 and (few := others.few) is not None and a.shape[-1] <= deep:
             out = few(a, b)
             if out is not None:
                 return out
