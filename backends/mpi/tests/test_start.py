@@ -47,6 +47,7 @@ def test_mpich_gets_an_address_of_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _die_first(rank: int, size: int) -> float:
     if rank == 0:
+        # In place of what answers the others: the process dies.
         start._manager = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
     begun = time.monotonic()
     with pytest.raises(dist.DistBackendError, match="the start of mpi: rank 0 died"):

@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.dispatch import OPS
-from flambeau._dispatch.orders import OPERANDS, keeping_order
+from flambeau._dispatch.orders import keeping_order
 from flambeau._types import dtype as D
 from flambeau._types.device import default_device
 from flambeau._types.device import device as Device
@@ -76,9 +76,10 @@ class BoundBackend:
                 filler = self._decomposed(op) if composite else partial(_missing, self, op.name)
                 setattr(self, op.name, filler)
         if self.strided:
-            for name, operands in OPERANDS.items():
-                if name in OPS:
-                    setattr(self, name, keeping_order(self, getattr(self, name), operands))
+            for op in OPS.values():
+                if op.ordered_by:
+                    kernel = keeping_order(self, getattr(self, op.name), op.ordered_by)
+                    setattr(self, op.name, kernel)
         self.formulas, self.settle = self._formulas()
         # `slice` of items that leave a dimension: a kernel may carry a shorter way for those.
         self.part = getattr(self.slice, "part", self.slice)

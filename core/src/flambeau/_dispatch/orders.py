@@ -19,26 +19,6 @@ if TYPE_CHECKING:
 _LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 _BACK = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
 
-OPERANDS = {
-    "conv2d": 2,
-    "conv3d": 2,
-    "conv2d_input_grad": 2,
-    "conv3d_input_grad": 2,
-    "batch_norm": 1,
-    "batch_norm_train": 1,
-    "batch_norm_backward": 1,
-    "max_pool2d": 1,
-    "max_pool2d_backward": 1,
-    "max_pool3d": 1,
-    "avg_pool2d": 1,
-    "avg_pool2d_backward": 1,
-    "adaptive_max_pool2d": 1,
-    "constant_pad_nd": 1,
-    "resample": 1,
-    "resample_backward": 1,
-}
-"""The ops that keep the order, and how many of their first operands decide about it."""
-
 
 def keeping_order(
     be: BoundBackend, kernel: Callable[..., Any], operands: int

@@ -58,6 +58,8 @@ class Op:
         body: the shape rule on `Spec`s of a primitive, the decomposition on tensors of a composite.
         out: dtype of the result: ``"same"`` as the first tensor, a dtype, None to ask the backend.
         promotes: ``"float"`` if integers become the default float first, ``"any"``, or None.
+        ordered_by: how many of its first operands decide whether results have channels last, as
+            they have on devices with strides if one of those has; 0 if none does.
         run: what a call does.
     """
 
@@ -76,6 +78,7 @@ class Op:
         refuses_bool: str | None = None,
         refuses_complex: str | None = None,
         results: int = 1,
+        ordered_by: int = 0,
     ) -> None:
         self.body = body
         self.name = body.__name__.lstrip("_")
@@ -86,6 +89,7 @@ class Op:
         self.refuses_bool = refuses_bool
         self.refuses_complex = refuses_complex
         self.results = results
+        self.ordered_by = ordered_by
         self.missing_reason: str | None = None
         self.samplers: tuple[Callable[[Any], Any], tuple[D.dtype, ...]] | None = None
         self.checks: Callable[..., None] | None = None

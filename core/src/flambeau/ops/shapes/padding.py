@@ -14,7 +14,7 @@ from flambeau.ops.declaration.table import composite
 from flambeau.ops.shapes.movement import cat
 
 
-@composite
+@composite(ordered_by=1)
 def _constant_pad_nd(self: Tensor, pad: tuple[tuple[int, int], ...], value: complex) -> Tensor:
     """`value` before and after each dimension, as often as `pad` says; negative numbers crop."""
     result = self
