@@ -34,12 +34,11 @@ def keeping_order(
         moved = permute(result, _LAST[rank])
         return result if is_contiguous(moved) else permute(contiguous(moved), _BACK[rank])
 
-    def kept(*given: Any) -> Any:
-        results = kernel(*given)
-        for a in given[:operands]:
-            if not is_contiguous(a) and has_channels_last(a.shape, strides(a)):
-                break
-        else:
+    def kept(first: Any, *others: Any) -> Any:
+        results = kernel(first, *others)
+        if is_contiguous(first) and (operands == 1 or is_contiguous(others[0])):
+            return results
+        if not any(has_channels_last(a.shape, strides(a)) for a in (first, *others)[:operands]):
             return results
         return tuple(map(ordered, results)) if isinstance(results, tuple) else ordered(results)
 
