@@ -169,5 +169,7 @@ static void NAME(few)(const Args *k) {
         *k->failure = "a batch has no matrices";
         return;
     }
+    if (!c.rows || !c.columns) /* nothing to write, however many products it is */
+        return;
     split(NAME(few_step), &c, count, team(k, work));
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
+from flambeau_native.kernels._common import compiled
 from flambeau_native.kernels.linalg import few
 from flambeau_numpy.extending import offered
 
@@ -85,3 +86,10 @@ def test_matrices_that_do_not_fit_are_refused(left, right):
     a, b = fb.from_numpy(numbers(left, np.float32)), fb.from_numpy(numbers(right, np.float32))
     with pytest.raises(RuntimeError, match="shapes|size"):
         a @ b
+
+
+def test_any_number_of_products_without_elements_is_over_at_once():
+    run, nothing = compiled("few")[np.dtype(np.float32)], np.empty(0, np.float32)
+    a = np.ones(6, np.float32)
+    for rows, depth, columns in (0, 3, 2), (3, 2, 0), (0, 0, 0):
+        run(nothing, a, a, 2**40, rows, depth, columns, 1, 1)
