@@ -1,24 +1,28 @@
-/* Optimiser steps.  The order of operations, hence the rounding, is that of the NumPy kernels, with
-   fused multiply-add where those have BLAS do it. */
+/* Optimiser steps.  The order of operations, hence the rounding, is that of PyTorch's steps on a
+   processor with fused multiply-add: x + factor * a is rounded once, x + factor * a * b where the last
+   product is added, x + factor * a / b three times. */
 
 typedef struct {
     T *p, *m, *v, *more; /* parameter, running mean and square, or what takes their place */
     const T *g;
-    T momentum, damped, decay, rate, shrink, first, second, second_rest, correction, eps;
+    T momentum, damped, decay, rate, shrink, first, second, second_rest, correction, eps, factor;
     int nesterov, maximize, flag;
 } NAME(Step);
 
 /* The gradient of element i with its sign and the decay. */
 INLINE T NAME(direction)(const NAME(Step) *c, T g, T p) {
     T d = c->maximize ? -g : g;
-    return c->decay != 0 ? p * c->decay + d : d;
+    return c->decay != 0 ? FMA(p, c->decay, d) : d;
 }
 
 /* The running mean of d: the two forms of lerp, from the nearer end. */
-INLINE T NAME(mean)(T m, T d, T keep, T rest) {
+INLINE T NAME(mean)(T m, T d, T rest) {
     T t = d - m;
-    return keep > (T)0.5 ? FMA(t, rest, m) : d - t * keep;
+    return ABS(rest) < (T)0.5 ? FMA(t, rest, m) : FMA(t, rest - 1, d);
 }
+
+/* The running mean of the square of d. */
+INLINE T NAME(square)(const NAME(Step) *c, T v, T d) { return FMA(c->second_rest * d, d, v * c->second); }
 
 /* The larger of two; NaN where one is. */
 INLINE T NAME(larger)(T a, T b) { return a > b || a != a ? a : b; }
@@ -34,7 +38,7 @@ WIDE static void NAME(sgd_step)(const void *context, int64_t begin, int64_t end)
 #pragma omp simd
         for (int64_t i = begin; i < end; i++) {
             T d = sign * g[i];
-            d = decay != 0 ? p[i] * decay + d : d;
+            d = decay != 0 ? FMA(p[i], decay, d) : d;
             p[i] = FMA(d, rate, p[i]);
         }
         return;
@@ -42,9 +46,9 @@ WIDE static void NAME(sgd_step)(const void *context, int64_t begin, int64_t end)
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         T d = sign * g[i];
-        d = decay != 0 ? p[i] * decay + d : d;
+        d = decay != 0 ? FMA(p[i], decay, d) : d;
         m[i] = FMA(d, damped, m[i] * momentum);
-        d = nesterov ? d + m[i] * momentum : m[i];
+        d = nesterov ? FMA(m[i], momentum, d) : m[i];
         p[i] = FMA(d, rate, p[i]);
     }
 }
@@ -66,8 +70,8 @@ static void NAME(sgd_momentum)(const Args *k) {
    gradient, and the moments move on. */
 #define MOMENTS                                                                          \
     T x = c.shrink != 1 ? p[i] * c.shrink : p[i], d = NAME(direction)(&c, g[i], x);      \
-    m[i] = NAME(mean)(m[i], d, c.first, c.damped);                                       \
-    v[i] = FMA(d * d, c.second_rest, v[i] * c.second);
+    m[i] = NAME(mean)(m[i], d, c.damped);                                       \
+    v[i] = NAME(square)(&c, v[i], d);
 
 WIDE static void NAME(adam_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Step) c = *(const NAME(Step) *)context;
@@ -78,14 +82,14 @@ WIDE static void NAME(adam_step)(const void *context, int64_t begin, int64_t end
         for (int64_t i = begin; i < end; i++) {
             MOMENTS
             largest[i] = NAME(larger)(v[i], largest[i]);
-            p[i] = FMA(m[i] / (SQRT(largest[i]) / c.correction + c.eps), c.rate, x);
+            p[i] = x + c.rate * m[i] / (SQRT(largest[i]) / c.correction + c.eps);
         }
         return;
     }
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         MOMENTS
-        p[i] = FMA(m[i] / (SQRT(v[i]) / c.correction + c.eps), c.rate, x);
+        p[i] = x + c.rate * m[i] / (SQRT(v[i]) / c.correction + c.eps);
     }
 }
 
@@ -97,8 +101,8 @@ WIDE static void NAME(nadam_step)(const void *context, int64_t begin, int64_t en
     for (int64_t i = begin; i < end; i++) {
         MOMENTS
         T deviation = SQRT(v[i] / c.correction) + c.eps;
-        x = FMA(d / deviation, c.rate, x);
-        p[i] = FMA(m[i] / deviation, c.momentum, x);
+        x += c.rate * d / deviation;
+        p[i] = x + c.momentum * m[i] / deviation;
     }
 }
 
@@ -110,14 +114,14 @@ WIDE static void NAME(radam_step)(const void *context, int64_t begin, int64_t en
 #pragma omp simd
         for (int64_t i = begin; i < end; i++) {
             MOMENTS
-            p[i] = FMA(m[i] / (SQRT(v[i]) + c.eps), c.rate, x);
+            p[i] = x - m[i] / c.correction * c.rate * (1 / (SQRT(v[i]) + c.eps) * c.momentum) * c.factor;
         }
         return;
     }
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         MOMENTS
-        p[i] = FMA(m[i], c.rate, x);
+        p[i] = x - m[i] / c.correction * c.rate;
     }
 }
 #undef MOMENTS
@@ -148,6 +152,9 @@ static void NAME(nadam)(const Args *k) {
 static void NAME(radam)(const Args *k) {
     NAME(Step) c = NAME(moments)(k);
     c.flag = (int)k->n[2];
+    c.correction = (T)k->x[8];
+    c.momentum = (T)k->x[9];
+    c.factor = (T)k->x[10];
     split(NAME(radam_step), &c, k->n[0], team(k, k->n[0]));
 }
 
@@ -158,9 +165,9 @@ WIDE static void NAME(adamax_step)(const void *context, int64_t begin, int64_t e
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         T d = NAME(direction)(&c, g[i], p[i]);
-        m[i] = NAME(mean)(m[i], d, c.first, c.damped);
+        m[i] = NAME(mean)(m[i], d, c.damped);
         u[i] = NAME(larger)(ABS(d) + c.eps, u[i] * c.second);
-        p[i] = FMA(m[i] / u[i], c.rate, p[i]);
+        p[i] = p[i] + c.rate * m[i] / u[i];
     }
 }
 
@@ -180,15 +187,19 @@ INLINE void NAME(rmsprop_part)(const void *context, int64_t begin, int64_t end, 
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         T d = NAME(direction)(&c, g[i], p[i]);
-        v[i] = FMA(d * d, c.second_rest, v[i] * c.second);
+        v[i] = NAME(square)(&c, v[i], d);
         T variance = v[i];
         if (centered) {
-            mean[i] = NAME(mean)(mean[i], d, c.second, c.second_rest);
-            variance -= mean[i] * mean[i];
+            mean[i] = NAME(mean)(mean[i], d, c.second_rest);
+            variance = FMA(-mean[i], mean[i], variance);
         }
-        d = d / (SQRT(variance) + c.eps);
-        if (has_momentum) d = b[i] = b[i] * c.momentum + d;
-        p[i] = FMA(d, c.rate, p[i]);
+        const T deviation = SQRT(variance) + c.eps;
+        if (has_momentum) {
+            b[i] = b[i] * c.momentum + d / deviation;
+            p[i] = FMA(b[i], c.rate, p[i]);
+        } else {
+            p[i] += c.rate * d / deviation;
+        }
     }
 }
 
@@ -215,8 +226,8 @@ WIDE static void NAME(adagrad_step)(const void *context, int64_t begin, int64_t 
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         T d = NAME(direction)(&c, g[i], p[i]);
-        sum[i] += d * d;
-        p[i] = FMA(d / (SQRT(sum[i]) + c.eps), c.rate, p[i]);
+        sum[i] = FMA(d, d, sum[i]);
+        p[i] += c.rate * d / (SQRT(sum[i]) + c.eps);
     }
 }
 
@@ -233,9 +244,9 @@ WIDE static void NAME(adadelta_step)(const void *context, int64_t begin, int64_t
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         T d = NAME(direction)(&c, g[i], p[i]);
-        v[i] = FMA(d * d, c.second_rest, v[i] * c.second);
+        v[i] = NAME(square)(&c, v[i], d);
         d = SQRT(u[i] + c.eps) / SQRT(v[i] + c.eps) * d;
-        u[i] = FMA(d * d, c.second_rest, u[i] * c.second);
+        u[i] = NAME(square)(&c, u[i], d);
         p[i] = FMA(d, c.rate, p[i]);
     }
 }
@@ -256,7 +267,7 @@ WIDE static void NAME(asgd_step)(const void *context, int64_t begin, int64_t end
     for (int64_t i = begin; i < end; i++) {
         T d = NAME(direction)(&c, g[i], p[i]);
         p[i] = FMA(d, c.rate, p[i] * c.shrink);
-        average[i] = share == 1 ? p[i] : FMA(p[i] - average[i], share, average[i]);
+        average[i] = share == 1 ? p[i] : average[i] + (p[i] - average[i]) * share;
     }
 }
 

@@ -1,4 +1,4 @@
-"""Optimiser steps: one pass over each parameter, rounded as the NumPy kernels round.
+"""Optimiser steps: one pass over each parameter, rounded as PyTorch rounds.
 
 Every kernel is the compiled step of one parameter for all of a list. Where all parameters are
 dense, of one type and at one step, which is the rule, one call goes through the whole list.
@@ -180,9 +180,9 @@ def radam_step_(s: RadamStep) -> None:
     decay, shrink, *moments = _constants(s)
 
     def numbers(step: float) -> tuple[float, ...]:
-        factor = rectification(s.beta2, step)
-        rate = -s.lr / (1 - s.beta1**step) * (factor or 1.0)
-        return s.maximize, factor != 0, decay, shrink, rate, *moments
+        factor, deviation = rectification(s.beta2, step), (1 - s.beta2**step) ** 0.5
+        rates = 1 - s.beta1**step, deviation, factor / deviation
+        return s.maximize, factor != 0, decay, shrink, s.lr, *moments, *rates
 
     _radam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs), s.steps, numbers)
 
