@@ -387,12 +387,32 @@ fb.jit.ScriptFunction("a", "b")(fb.ones(2))
 fb.nn.ModuleList([fb.nn.ReLU()]).insert(0, fb.zeros(0))
 fb.fx.symbolic_trace(lambda x: x + 1).graph.set_codegen(fb.ones(2))
 fb.nn.Sequential(fb.nn.ReLU()).insert(0, fb.zeros(0))
+fb.fx.Proxy(fb.ones(3), tracer=len)
+fb.jit.Node("a", types=fb.ones(2, 3))
+fb.jit.Node("a", attributes=lambda x: x)
+fb.jit.Node("a", place="here")
+fb.jit.Value(3, 3)
+fb.jit.Value(None, 3)
+fb.serialization.verify("\ud800")
+fb.optim.lr_scheduler.CosineAnnealingLR(fb.optim.SGD([fb.ones(2)]), 0).step()
+fb.optim.lr_scheduler.StepLR(fb.optim.SGD([fb.ones(2)]), 0).step()
+fb.nn.utils.rnn.PackedSequence((0, 0)).to(fb.float64)
+fb.distributions.ContinuousBernoulli(fb.tensor([0.25]), lims={"a": 1})
+fb.nn.NLLLoss(ignore_index=fb.ones(2, 3))(fb.tensor([[-0.5, -1.0]]), fb.tensor([0]))
+fb.nn.CrossEntropyLoss(ignore_index="x")(fb.ones(1, 2), fb.tensor([0]))
+lbfgs(0).step(lambda: fb.tensor(1.0))
+list(fb.utils.data.DataLoader({"a": 1}, batch_size=2))
+sorted(fb.utils.data.SubsetRandomSampler({"a": 1}))
 """.strip().splitlines()
 
 SAID = (verdicts.OK, verdicts.USER, verdicts.PYTHON)
 
 FLAGGED = """
 steps = fb.optim.lr_scheduler.StepLR
+def lbfgs(lr):
+    w = fb.nn.Parameter(fb.ones(2))
+    w.grad = fb.ones(2)
+    return fb.optim.LBFGS([w], lr, line_search_fn="strong_wolfe")
 def f(x, flag: bool):
     return x if not flag or x.sum().item() > 0 else -x
 """.lstrip()
@@ -453,6 +473,9 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
         "fb.empty_strided((2, 0), (2**63 - 1, 2)).clone()",
         "fb.empty_strided((2, 1), (1, 2**63 - 1)).zero_()",
         "fb.ones(2, 1).as_strided((2, 1), (1, 2**62)) + 1",
+        "fb.distributions.RelaxedBernoulli(1.0, probs=0.5).log_prob(fb.tensor(0.5))",
+        "fb.distributions.RelaxedOneHotCategorical(2, fb.ones(2)).log_prob(fb.ones(2) / 2)",
+        "fb.nn.functional.nll_loss(fb.ones(1, 2), fb.tensor([0]), ignore_index=np.int64(1))",
         "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4), 2**30, padding=2**29)",
         "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4, device='ref'), 2**30, padding=2**29)",
         "fb.nn.functional.avg_pool2d(fb.rand(1, 3, 4), 2**31 - 1, ceil_mode=True)",

@@ -52,6 +52,9 @@ OF_GRAPHS = ("call_function", "call_method")
 OF_MAPPINGS = ("__getitem__", "__delitem__", "pop", "popitem")
 """Methods whose word for a key that is not there is KeyError."""
 
+OF_DATASETS = ("_utils/fetch.py", "data/sampler.py", "data/dataset.py")
+"""Files whose KeyError is that of a mapping which a program gave for a dataset."""
+
 
 def verdict(error: BaseException, library: str) -> tuple[str, str]:
     """The kind of an error that a program ended in, and where in the library it arose."""
@@ -71,6 +74,8 @@ def verdict(error: BaseException, library: str) -> tuple[str, str]:
         return USER, PROGRAM  # a function of the program that the library called called others
     last, at = ours[-1]
     if isinstance(error, KeyError) and inner is last and last.f_code.co_name in OF_MAPPINGS:
+        return USER, PROGRAM
+    if isinstance(error, KeyError) and inner.f_code.co_filename.endswith(OF_DATASETS):
         return USER, PROGRAM
     if inner is last and last.f_code.co_name in OF_GRAPHS:
         return USER, PROGRAM

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import operator
+import os
+import re
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -25,9 +28,9 @@ def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, R
     nothing: an attribute was missing, a number too large for a float, an error was not raised by
     flambeau but by the interpreter or an array library.  Where all are what they
     should be, that error goes on as it is, except that arithmetic of flambeau's own that fails is a
-    ValueError, as is text that no file can have (lone surrogates), and that an attribute which an
-    argument lacks, or a part of one, is a TypeError that names the argument.  For functions that
-    are not called in inner loops.
+    ValueError, as is text that no file can have (lone surrogates) or be called (NUL), and that an
+    attribute which an argument lacks, or a part of one, is a TypeError that names the argument.
+    For functions that are not called in inner loops.
 
     >>> from flambeau._dispatch.annotated import takes_as_annotated
     >>> @takes_as_annotated
@@ -49,9 +52,8 @@ def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, R
                 worded = _foreign(function, args, kwargs)
             if worded is None and isinstance(error, MemoryError):
                 worded = out_of_memory(_title(function), error, args)
-            if worded is None and isinstance(error, UnicodeEncodeError):
-                odd = error.object[error.start : error.end][:20]
-                worded = ValueError(f"{_title(function)}(): there is no UTF-8 of the text {odd!r}")
+            if worded is None and isinstance(error, ValueError):
+                worded = _unwritable(function, args, kwargs, error)
             if worded is None and isinstance(error, ArithmeticError) and _is_ours(error):
                 worded = ValueError(f"{_title(function)}(): no result for these numbers: {error}")
             if worded is None and isinstance(error, AttributeError) and _is_ours(error):
@@ -117,6 +119,34 @@ def _within(part: object, value: object, depth: int = 3) -> bool:
         return False
     items = [*value, *value.values()] if isinstance(value, dict) else value
     return any(_within(part, item, depth - 1) for item in items)
+
+
+def _unwritable(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], error: ValueError
+) -> Exception | None:
+    """What to raise for text that no file can have, or no name of one; None if it is not that."""
+    if not isinstance(error, UnicodeEncodeError):
+        if not re.search("embedded (null|NUL)", str(error)):
+            return None
+        texts = (text for value in [*args, *kwargs.values()] for text in _texts(value))
+        path = next((text for text in texts if "\0" in text), None)
+        if path is None:
+            return None
+        return ValueError(f"{_title(function)}(): no file can have the name {_short(path)}: a NUL")
+    odd = error.object[error.start : error.end][:20]
+    within = "" if error.object == odd else f" in {_short(error.object)}"
+    return ValueError(f"{_title(function)}(): there is no UTF-8 of the text {odd!r}{within}")
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The names of files among arguments."""
+    for item in _items(value):
+        with contextlib.suppress(Exception):  # a path of its own class is what that makes of it
+            yield os.fsdecode(item)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:60]}...{text[-17:]}")
 
 
 def _foreign(

@@ -215,7 +215,8 @@ def map_file(filename: Any, shared: bool, nbytes: int) -> Storage:
         RuntimeError: the file cannot be opened, or is too small and not `shared`.
     """
     path = os.fspath(filename)
-    flags = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY
+    # A pipe that nobody writes to would be waited for.
+    flags = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
     try:
         fd = os.open(path, flags, 0o600)
     except OSError as error:
@@ -236,7 +237,14 @@ def map_file(filename: Any, shared: bool, nbytes: int) -> Storage:
         if not nbytes:
             raise RuntimeError(f"file <{path}> is empty: there is nothing to map; give a size")
         access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
-        return _over(mmap.mmap(fd, nbytes, access=access), Mapping(None, path, shared))
+        try:
+            block = mmap.mmap(fd, nbytes, access=access)
+        except OSError as error:
+            raise RuntimeError(
+                f"unable to mmap {nbytes} bytes from file <{path}>: {error.strerror} "
+                f"({error.errno})"
+            ) from error
+        return _over(block, Mapping(None, path, shared))
     finally:
         os.close(fd)
 

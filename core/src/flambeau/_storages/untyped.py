@@ -314,6 +314,7 @@ class UntypedStorage(Casts):
         return self
 
     @classmethod
+    @takes_as_annotated
     def from_file(
         cls,
         filename: object,

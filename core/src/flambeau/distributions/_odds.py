@@ -28,6 +28,13 @@ def need_one(probs: object, logits: object) -> None:
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
 
+def as_tensor_like(value: Any, other: Tensor) -> Tensor:
+    """A tensor as it is; a number as one of the dtype and device of another."""
+    if isinstance(value, Tensor):
+        return value
+    return fb.as_tensor(value, dtype=other.dtype, device=other.device)
+
+
 class BinaryOdds:
     """Attributes `probs` and `logits`, of which one is given and the other made at first use."""
 

@@ -108,6 +108,8 @@ class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
         else:
             (self.logits,) = broadcast_all(logits)
             self._param = self.logits
+        if not isinstance(lims, (tuple, list)) or len(lims) != 2:
+            raise TypeError(f"ContinuousBernoulli: lims must be two numbers, got {lims!r:.80}")
         self._lims = lims
         super().__init__(self._param.size(), validate_args=validate_args)
 

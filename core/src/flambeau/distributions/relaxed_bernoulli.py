@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
-from flambeau.distributions._odds import BinaryOdds, Relaxed
+from flambeau.distributions._odds import BinaryOdds, Relaxed, as_tensor_like
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import SigmoidTransform
@@ -68,7 +68,8 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         diff = logits - value.mul(self.temperature)
-        return self.temperature.log() + diff - 2 * diff.exp().log1p()
+        temperature = as_tensor_like(self.temperature, diff)
+        return temperature.log() + diff - 2 * diff.exp().log1p()
 
 
 class RelaxedBernoulli(Relaxed, TransformedDistribution):

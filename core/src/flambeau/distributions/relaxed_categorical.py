@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
-from flambeau.distributions._odds import CategoricalOdds, Relaxed
+from flambeau.distributions._odds import CategoricalOdds, Relaxed, as_tensor_like
 from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.transformed_distribution import TransformedDistribution
@@ -73,9 +73,8 @@ class ExpRelaxedCategorical(CategoricalOdds, Distribution):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        log_scale = fb.full_like(self.temperature, float(k)).lgamma() - self.temperature.log().mul(
-            -(k - 1)
-        )
+        temperature = as_tensor_like(self.temperature, logits)
+        log_scale = fb.full_like(temperature, float(k)).lgamma() - temperature.log().mul(-(k - 1))
         score = logits - value.mul(self.temperature)
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + log_scale
 

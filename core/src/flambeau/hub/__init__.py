@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.parse import urlparse
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.hub._download import download, extract
 from flambeau.serialization import CheckpointError
 from flambeau.serialization import load as _load_file
@@ -147,6 +148,7 @@ def load(
     return _entry_point(_hubconf(folder), model)(*args, **kwargs)
 
 
+@takes_as_annotated
 def download_url_to_file(
     url: str, dst: str | os.PathLike[str], hash_prefix: str | None = None, progress: bool = True
 ) -> None:
@@ -167,6 +169,7 @@ def download_url_to_file(
     download(url, os.path.expanduser(os.fspath(dst)), hash_prefix, progress)
 
 
+@takes_as_annotated
 def load_state_dict_from_url(
     url: str,
     model_dir: str | None = None,

@@ -27,11 +27,15 @@ def download(url: str, target: str, hash_prefix: str | None, progress: bool) -> 
     What an earlier, broken download left beside it is continued if the server can.  Such files have
     names that nobody can foretell and are made anew, so that in a folder of several people nobody
     can put a link or a file of theirs in the way; only what belongs to this user is continued.
+    What is there and is no regular file (a pipe, a device) is written to directly.
 
     Raises:
         RuntimeError: the SHA-256 does not begin with `hash_prefix`, or the transfer stopped early.
         urllib.error.URLError: the server cannot be reached or does not have it.
     """
+    if os.path.exists(target) and not os.path.isfile(target):
+        _download_into(url, target, hash_prefix, progress)
+        return
     digest = hashlib.sha256()
     partial, fd = unfinished(*os.path.split(os.path.abspath(target)))
     with open(fd, "r+b") as file:
@@ -56,11 +60,31 @@ def download(url: str, target: str, hash_prefix: str | None, progress: bool) -> 
         raise RuntimeError(
             f"{url}: {received} of {total} bytes arrived; call again to fetch the rest"
         )
-    found = digest.hexdigest()
-    if hash_prefix is not None and not found.startswith(hash_prefix):
+    try:
+        _compare(url, digest.hexdigest(), hash_prefix)
+    except RuntimeError:
         os.unlink(partial)
-        raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}") of {url}')
+        raise
     os.replace(partial, target)
+
+
+def _download_into(url: str, target: str, hash_prefix: str | None, progress: bool) -> None:
+    """Fetch `url` into a pipe or a device, which would be lost if a file took its place."""
+    digest = hashlib.sha256()
+    with open(target, "wb") as file, contextlib.closing(_opened(url, 0)[0]) as response:
+        length = response.headers.get("Content-Length")
+        total = None if length is None else int(length)
+        with _progress(total, 0, url, progress) as report:
+            while part := response.read(_CHUNK):
+                file.write(part)
+                digest.update(part)
+                report(len(part))
+    _compare(url, digest.hexdigest(), hash_prefix)
+
+
+def _compare(url: str, found: str, hash_prefix: str | None) -> None:
+    if hash_prefix is not None and not found.startswith(hash_prefix):
+        raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}") of {url}')
 
 
 def _opened(url: str, held: int) -> tuple[Any, int]:

@@ -309,6 +309,7 @@ def _placeholder(function: ScriptFunction) -> ClassType:
     return kind
 
 
+@takes_as_annotated
 def load(
     f: object,
     map_location: object = None,

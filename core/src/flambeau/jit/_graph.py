@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from flambeau.jit._schemas import Schema
 
 
+def type_of(value: object) -> str:
+    """The name of a value's class, where `type` is something else."""
+    return type(value).__name__
+
+
 class Use:
     """One place where a value is read: a node, and which of its inputs it is."""
 
@@ -35,6 +40,10 @@ class Value:
     __slots__ = ("_type", "block", "inferred", "name", "node", "readers")
 
     def __init__(self, node: Node | None, type: Type, name: str = "") -> None:
+        if node is not None and not isinstance(node, Node):
+            raise TypeError(f"Value(): argument 'node' must be a node, got {type_of(node)}")
+        if not hasattr(type, "shown"):
+            raise TypeError(f"Value(): argument 'type' must be a type, got {type_of(type)}")
         self.node, self._type, self.name = node, type, name
         self.readers: dict[tuple[Node | Block, int], None] = {}
         self.block: Block | None = None
@@ -124,6 +133,12 @@ class Node:
         place: Place | None = None,
         schema: Schema | None = None,
     ) -> None:
+        if attributes is not None and not isinstance(attributes, dict):
+            raise TypeError(
+                f"Node(): argument 'attributes' must be dict, not {type_of(attributes)}"
+            )
+        if place is not None and not hasattr(place, "brief"):
+            raise TypeError(f"Node(): argument 'place' must be Place, not {type_of(place)}")
         self.kind = Kind(kind)
         self.inputs_: list[Value] = []
         self.outputs_ = [Value(self, each) for each in types]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -30,6 +31,8 @@ def replacing(path: Any) -> Iterator[Any]:
         OSError: the file cannot be written, for example because the disk is full.
     """
     target = os.path.realpath(os.fspath(path))
+    if os.path.islink(target):  # of a circle of links
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fsdecode(target))
     if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
         with open(target, "wb") as f:
             yield f

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._memory.views import storage_of
 from flambeau._storages.foreign import Memory, tensor_over
 from flambeau._storages.memory import swapped
@@ -38,6 +39,7 @@ _SMALL = 1 << 14  # bytes of a storage that are copied once more, which costs le
 _LONGEST = 1000  # characters of the key and the place of a storage
 
 
+@takes_as_annotated
 def load(
     f: object,
     map_location: MapLocation = None,
@@ -139,7 +141,8 @@ def _as_asked(weights_only: bool | None) -> bool:
     return only or weights_only is not False
 
 
-def verify(f: Callable[..., Any]) -> None:
+@takes_as_annotated
+def verify(f: Any) -> None:
     """Compare the checksums of all records of an archive; nothing is loaded.
 
     Raises:
@@ -165,6 +168,8 @@ def _opened(f: Any, mmap: bool) -> Iterator[tuple[Source, Any, Callable[[int], o
         with open(path, "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
             regular = stat.S_ISREG(status.st_mode)
+            if stat.S_ISCHR(status.st_mode):  # what /dev/zero has to give, no memory holds
+                raise CheckpointError("a device is no checkpoint", path)
             if not regular or (status.st_size <= _WHOLE and not mmap):
                 yield Source(file.readall(), path), None, lambda used: None
                 return

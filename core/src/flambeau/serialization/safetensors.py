@@ -18,6 +18,7 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._storages.typed import TypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -61,6 +62,7 @@ _VALUE = re.compile(r"flambeau-crc32:[0-9a-f]{8}")
 _PART = 1 << 18  # bytes that are read and summed while the processor still has them
 
 
+@takes_as_annotated
 def save_file(
     tensors: Mapping[str, Tensor], filename: object, metadata: Mapping[str, str] | None = None
 ) -> None:
@@ -128,6 +130,7 @@ def _checksum(entries: Mapping[str, Any], strings: Mapping[str, str], sums: Any)
     return f"flambeau-crc32:{crc32(text.encode()):08x}"
 
 
+@takes_as_annotated
 def load_file(
     filename: str | os.PathLike[str], device: DeviceLike = "cpu", *, verify: bool = True
 ) -> dict[str, Tensor]:
@@ -146,6 +149,7 @@ def load_file(
         return read(FileSource(file, os.fstat(file.fileno()).st_size, path), device, verify=verify)
 
 
+@takes_as_annotated
 def metadata(filename: str | os.PathLike[str]) -> dict[str, str]:
     """The strings that were saved with a file's tensors.
 

@@ -208,6 +208,8 @@ class Proxy:
 
     @takes_as_annotated
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
+        if not hasattr(node, "graph"):
+            raise TypeError(f"Proxy(): argument 'node' must be Node, not {type(node).__name__}")
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
         self.node = node
 

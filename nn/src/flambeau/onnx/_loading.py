@@ -6,7 +6,7 @@ import os
 from typing import IO, Any
 
 from flambeau.onnx._model import ONNXModule
-from flambeau.onnx._order import check_texts
+from flambeau.onnx._order import check_place, check_texts
 from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["load"]
@@ -40,6 +40,7 @@ def load(f: str | os.PathLike[str] | IO[bytes] | Any) -> ONNXModule:
 
     if isinstance(f, onnx.ModelProto):
         return ONNXModule(f)
+    check_place(f)
     try:
         model = onnx.load(f, load_external_data=False)
         check_texts(model)  # places of weights are among them

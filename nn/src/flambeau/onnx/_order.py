@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
 
     from onnx import NodeProto
 
-__all__ = ["check_order", "check_texts", "place_of"]
+__all__ = ["check_order", "check_place", "check_texts", "place_of"]
 
 
 def place_of(node: NodeProto) -> str:
@@ -30,6 +32,16 @@ def shown(name: str) -> str:
     x.1 x\\x1b[2J
     """
     return name if name.isprintable() else repr(name)[1:-1]
+
+
+def check_place(f: object) -> None:
+    """See that a path is no device: what /dev/zero has to give, no memory holds.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if isinstance(f, str | os.PathLike) and os.path.exists(f) and stat.S_ISCHR(os.stat(f).st_mode):
+        raise ValueError(f"{os.fspath(f)} is no model of ONNX: it is a device")
 
 
 def check_texts(message: Message) -> None:

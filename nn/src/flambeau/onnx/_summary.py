@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flambeau.onnx._operators import OPERATORS
-from flambeau.onnx._order import check_texts, shown
+from flambeau.onnx._order import check_place, check_texts, shown
 from flambeau.overrides import all_take_as_annotated
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def summary(f: str | os.PathLike[str] | Any) -> str:
         # A number would be an open file of the process, which were closed then.
         raise TypeError(f"summary(): f must be a model or its path, not {type(f).__name__}")
     else:
+        check_place(f)
         try:
             model = onnx.load(f, load_external_data=False)
         except DecodeError as error:

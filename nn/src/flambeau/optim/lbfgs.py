@@ -11,6 +11,7 @@ from flambeau.optim._elementwise import check_real
 from flambeau.optim._line_search import Point, strong_wolfe
 from flambeau.optim._options import check_learning_rate, number
 from flambeau.optim.optimizer import Optimizer, ParamsT
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["LBFGS"]
 
@@ -85,6 +86,7 @@ class LBFGS(Optimizer):
     def _params(self) -> list[Tensor]:
         return self.param_groups[0]["params"]
 
+    @takes_as_annotated
     @fb.no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Iterate until a tolerance or a limit is reached.

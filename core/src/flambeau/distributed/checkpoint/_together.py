@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import flambeau as fb
 from flambeau import distributed as dist
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.distributed.checkpoint._files import (
     BytesStorageMetadata,
     FileSystemReader,
@@ -133,6 +134,7 @@ def _compact(value: object) -> Any:
     return value if whole else value.clone()
 
 
+@takes_as_annotated
 def save(
     state_dict: StateDict,
     *,
@@ -203,6 +205,7 @@ def save(
     return metadata
 
 
+@takes_as_annotated
 def load(
     state_dict: StateDict,
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._storages.untyped import UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -16,6 +17,7 @@ from flambeau.ops.declaration.public import public
 
 
 @public(method=False)
+@takes_as_annotated
 def from_file(
     filename: str | PathLike[str],
     shared: bool | None = None,

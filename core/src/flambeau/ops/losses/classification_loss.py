@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from flambeau._dispatch.arguments import checked, need_number, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -274,6 +276,13 @@ def class_targets(
     if target.dtype not in (D.int64, D.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}")
     _check_target_shape(scores, given)
+    if type(ignore_index) is not int:
+        try:
+            operator.index(ignore_index)
+        except Exception as error:
+            raise TypeError(
+                f"{name}(): argument 'ignore_index' must be int, not {type(ignore_index).__name__}"
+            ) from error
     classes = scores[min(1, len(scores) - 1)]
     if weight is not None:
         _check_class_weight(x, weight, classes)

@@ -88,6 +88,7 @@ class PackedSequence(_Packed):
         >>> pack_sequence([fb.ones(2)]).to(fb.float64).data.dtype
         torch.float64
         """
+        require_tensors("PackedSequence.to", data=self.data)
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self

@@ -58,7 +58,7 @@ class LRScheduler:
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        methods_take_as_annotated(cls)
+        methods_take_as_annotated(cls, "get_lr", "_get_closed_form_lr")
 
     def __init__(
         self, optimizer: Optimizer, last_epoch: int = -1, verbose: bool | None = None
