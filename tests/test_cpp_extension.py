@@ -348,6 +348,15 @@ def test_short_floats_are_rounded_as_the_dtypes_are(ext, values):
     assert ext.halves(values) == [half(value) for value in values]
 
 
+@pytest.mark.parametrize(("dtype", "sums"), [("float16", "halves"), ("bfloat16", "bfloats")])
+def test_each_sum_of_short_floats_is_rounded_as_that_of_tensors_is(ext, dtype, sums):
+    for numbers in ((2048.0, 1.0, 1.0), (0.1, 0.2, 0.3), (6e4, 3.0, 6e4), (-0.0, 1e-7, 1.5)):
+        x, y, z = fb.tensor(numbers, dtype=getattr(fb, dtype))
+        largest = max(x + y, fb.tensor(2.0**-23, dtype=x.dtype))
+        expected = [x + y + z, x * y - z, (x + y) * z, largest]
+        assert getattr(ext, f"sums_of_{sums}")(*numbers) == [each.item() for each in expected]
+
+
 @pytest.mark.parametrize("grain", [1, 3, 1000])
 def test_sums_do_not_depend_on_the_number_of_threads(ext, grain):
     x = fb.rand(100, dtype=fb.float64)

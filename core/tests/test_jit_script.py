@@ -468,10 +468,54 @@ def test_classes_of_the_enclosing_function_may_be_named_in_comments_and_in_thems
 
     @fb.jit.script
     def use(held):
-        # type: (Held) -> int
+        # type: (Held) -> int  # and another comment
         return held.twin(held).x
 
     assert use(Held(3)) == 3
+
+
+def test_a_tuple_is_a_list_where_lists_are_one_of_several_types():
+    def length(x: list[int] | int | None) -> int:
+        return len(x) if isinstance(x, list) else -1
+
+    @fb.jit.script
+    def use(x: fb.Tensor) -> int:
+        return length((int(x), 2))
+
+    assert use(fb.tensor(3)) == 2
+
+
+def test_sizes_given_one_by_one_may_be_tensors():
+    @fb.jit.script
+    def rows(x, n):
+        return x.reshape(n, -1), x.view(2, n)
+
+    first, second = rows(fb.arange(6), fb.tensor(3))
+    assert (first.shape, second.shape) == ((3, 2), (2, 3))
+
+
+def test_appending_to_a_list_gives_the_list():
+    @fb.jit.script
+    def sums(x):
+        found = [x]
+        for i in range(2):
+            found = found.append(x + i)
+        again = found.append(x)
+        found.append(x)
+        return fb.stack(again)
+
+    assert sums(fb.ones(1)).tolist() == [[1.0], [1.0], [2.0], [1.0], [1.0]]
+
+
+def test_a_type_comment_may_end_in_another_and_say_arguments_only():
+    @fb.jit.script
+    def counted(x, device):
+        # type: (List[int], Device)  # of a tensor
+        return len(x)
+
+    kinds = [str(each.type) for each in counted.schema.arguments]
+    assert kinds == ["List[int]", "Device"]
+    assert counted([1, 2], fb.device("cpu")) == 2
 
 
 def test_without_an_annotation_a_function_that_does_not_always_return_gives_none_else():

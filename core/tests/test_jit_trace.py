@@ -681,3 +681,16 @@ def test_functions_kept_in_a_dict_are_noted_after_a_class_has_seen_calls():
         "assert fb.equal(traced(fb.ones(3)), f(fb.ones(3)))\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_is_written_may_have_dimensions_of_one_element_in_front():
+    def rows(x, row, at):
+        x = x.clone()
+        x[2] = row
+        x[at] = row[None]
+        x[0, 0] = row[:, :1]
+        return x
+
+    x, row, at = fb.zeros(3, 4), fb.ones(1, 4), fb.tensor([1])
+    traced = fb.jit.trace(rows, (x, row, at))
+    assert fb.equal(traced(x + 1, row * 2, at), rows(x + 1, row * 2, at))

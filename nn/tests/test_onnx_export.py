@@ -750,6 +750,13 @@ def test_text_of_a_model_has_its_nodes():
     assert 'op_type: "Relu"' in whole
 
 
+def test_a_fault_of_the_program_is_not_blamed_on_the_file():
+    with pytest.raises(AttributeError, match="nothing"):
+        fb.onnx.export(lambda x: x.nothing, fb.ones(2), io.BytesIO())
+    with pytest.raises(TypeError, match="'f' must be str or PathLike or IO, not int"):
+        fb.onnx.export(nn.ReLU(), fb.ones(2), 3)  # pyright: ignore[reportArgumentType]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

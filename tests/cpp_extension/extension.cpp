@@ -174,6 +174,19 @@ std::vector<double> bfloats(std::vector<double> values) {
   return values;
 }
 
+// A sum, a product and a difference, of numbers and of variables.
+template <class T>
+std::vector<double> sums_of_short(double a, double b, double c) {
+  const T x = a, y = b, z = c;
+  T in_place = x;
+  in_place += b;
+  in_place *= z;
+  static_assert(std::is_same_v<decltype(x + y), T> && std::is_same_v<decltype(-x), T>);
+  static_assert(std::is_same_v<decltype(x * 2), T> && std::is_same_v<decltype(int64_t(2) / x), T>);
+  static_assert(std::is_same_v<decltype(x - 1.f), float> && std::is_same_v<decltype(1. - x), double>);
+  return {double(x + y + z), double(x * y - z), double(in_place), double(std::max(x + y, T(FLT_EPSILON)))};
+}
+
 double sum_of_parts(torch::Tensor x, int64_t grain) {
   const auto* values = x.data_ptr<double>();
   return at::parallel_reduce(
@@ -387,6 +400,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("described", &described);
   m.def("fails", &fails);
   m.def("halves", &halves);
+  m.def("sums_of_halves", &sums_of_short<at::Half>);
+  m.def("sums_of_bfloats", &sums_of_short<at::BFloat16>);
   m.def("bfloats", &bfloats);
   m.def("sum_of_parts", &sum_of_parts);
   m.def("scaled", &scaled);

@@ -275,6 +275,9 @@ def _refusal(value: object, kind: type) -> Exception | None:
     try:
         if become is not None and not isinstance(value, str | bytes):
             become(value)
+        elif issubclass(kind, typing.IO):  # which the files of Python do not derive from
+            if not (hasattr(value, "read") or hasattr(value, "write")):
+                return TypeError("no file")
         elif not isinstance(value, kind) or (
             kind in _OF_PARTS and isinstance(value, str | bytes)  # whose parts are strings again
         ):

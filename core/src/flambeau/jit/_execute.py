@@ -197,6 +197,8 @@ class _Writer:
             schema = Schema(node.kind, "", (), ())
         full = f"{schema.name}.{schema.overload}" if schema.overload else schema.name
         template = _builtins.TEMPLATES.get(full)
+        if schema.name == "aten::append" and any(each.readers for each in node.outputs_):
+            template = "_appended({0}, {1})"
         if template is None:
             other = _builtins.TEMPLATES.get(schema.name)
             if other is not None and not self._is_function(schema):

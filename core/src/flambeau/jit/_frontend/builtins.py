@@ -416,6 +416,11 @@ def _set_item(of: Any, at: ast.AST | None, value: object) -> Tensor:
     return of
 
 
+def _appended(values: list[Any], value: object) -> list[Any]:
+    values.append(value)
+    return values
+
+
 def _delete(of: Any, at: ast.AST | None) -> None:
     del of[at]
 
@@ -589,6 +594,7 @@ def environment() -> dict[str, Any]:
         "_remove": _remove,
         "_set_item": _set_item,
         "_delete": _delete,
+        "_appended": _appended,
         "_sorted": _sorted,
         "_select": _select,
         "_slice": _slice,

@@ -383,11 +383,12 @@ def _comment_types(
 ) -> tuple[list[ast.expr] | None, ast.expr | None] | None:
     """The types of ``# type: (int, Tensor) -> Tensor``; None for the arguments of ``(...)``.
 
-    Without an arrow the type of the result is not said.
+    Without an arrow the type of the result is not said.  Another comment may follow.
     """
     comment = declaration.node.type_comment
     if not comment:
         return None
+    comment = comment.partition("#")[0]
     head, arrow, back = comment.rpartition("->")
     head = (head if arrow else back).strip()
     if not (head.startswith("(") and head.endswith(")")):

@@ -59,11 +59,12 @@ def _made(aligns: bool) -> dict[str, ScriptFunction]:
 
 @cache
 def _by_identity() -> dict[int, str]:
-    functional = sys.modules["flambeau.nn.functional"]
+    places = [sys.modules["flambeau.nn.functional"], sys.modules.get("flambeau.nn.modules.utils")]
     return {
-        id(plain(getattr(functional, name))): name
+        id(plain(getattr(place, name))): name
+        for place in places
         for name in _functions()
-        if hasattr(functional, name)
+        if hasattr(place, name)
     }
 
 

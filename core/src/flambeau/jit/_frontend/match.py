@@ -80,6 +80,9 @@ def convert(
     if have is T.UNKNOWN or want is T.UNKNOWN or T.is_subtype(have, want):
         return value
     inner = want.args[0] if want.kind == "Optional" else want
+    if inner.kind == "Union" and have.kind == "Tuple":
+        made = (convert(c, value, each, allow=False, at=at) for each in inner.args)
+        return next((each for each in made if each is not None), None)
     if inner.kind == "List" and have.kind == "Tuple":
         if all(T.is_subtype(each, inner.args[0]) for each in have.args):
             return c.emit("prim::ListConstruct", unpack(c, value), inner, at=at)
@@ -181,7 +184,7 @@ def _match(
     arguments = schema.arguments
     for index, argument in enumerate(arguments):
         if not argument.keyword_only and used < len(args):
-            if _takes_rest(arguments, index, args[used:], kwargs):
+            if _takes_rest(arguments, index, args[used:], allow):
                 inputs.append(_list(c, args[used:], argument, variables, allow, at))
                 used = len(args)
                 continue
@@ -215,7 +218,7 @@ def _match(
 
 
 def _takes_rest(
-    arguments: Sequence[Argument], index: int, rest: Sequence[Value], kwargs: Mapping[str, Value]
+    arguments: Sequence[Argument], index: int, rest: Sequence[Value], allow: bool
 ) -> bool:
     """Whether a list is given as its elements: ``x.view(2, 3)``."""
     argument = arguments[index]
@@ -225,7 +228,8 @@ def _takes_rest(
     if any(not each.keyword_only for each in arguments[index + 1 :]):
         return False
     first = rest[0].type()
-    return first is T.INT or (first is kind.args[0])
+    element = kind.args[0]
+    return first in (T.INT, element) or (allow and first is T.TENSOR and element is T.INT)
 
 
 def _list(

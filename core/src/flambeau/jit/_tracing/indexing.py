@@ -29,17 +29,26 @@ def write(c: Recorder, tensor: Tensor, index: object, value: Tensor | float) -> 
     """Note ``tensor[index] = value``."""
     view, indices = _view(c, tensor, index)
     if not indices:
-        given = c.value(value)
+        given = _fitting(c, tensor, index, value)
         op = "aten::copy_" if given.type() is T.TENSOR else "aten::fill_"
         call_op(c, op, [view, given])
         return
     if isinstance(value, fb.Tensor):
-        given = c.value(value)
+        given = _fitting(c, tensor, index, value)
         if value.dtype is not tensor.dtype:
             given = call_op(c, "aten::to", [given, c.value(tensor.dtype)])
     else:
         given = c.value(fb.tensor(plain(value), dtype=tensor.dtype, device=tensor.device))
     call_op(c, "aten::index_put_", [view, _list(c, indices), given, c.constant(False)])
+
+
+def _fitting(c: Recorder, tensor: Tensor, index: object, value: Tensor | float) -> Value:
+    """A value without dimensions of one element in front that what is written lacks."""
+    given = c.value(value)
+    if isinstance(value, fb.Tensor):
+        for _ in range(value.dim() - plain(tensor)[plain(index)].dim()):
+            given = call_op(c, "aten::squeeze", [given, c.constant(0)])
+    return given
 
 
 def _list(c: Recorder, indices: list[Value | None]) -> Value:

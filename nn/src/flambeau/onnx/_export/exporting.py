@@ -7,7 +7,7 @@ import enum
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import flambeau as fb
 from flambeau import Tensor, nn
@@ -661,7 +661,7 @@ def save(proto: Any, f: Any, beside: Beside | None) -> None:
 def export(
     model: object,
     args: object = (),
-    f: Callable[..., Any] | None = None,
+    f: str | os.PathLike[str] | IO[bytes] | None = None,
     export_params: bool = True,
     verbose: bool | None = False,
     training: object = TrainingMode.EVAL,
@@ -753,7 +753,7 @@ def export(
 def export_to_pretty_string(
     model: object,
     args: object,
-    f: Callable[..., Any] | None = None,
+    f: object = None,
     export_params: bool = True,
     verbose: bool = False,
     training: object = TrainingMode.EVAL,

@@ -1,11 +1,14 @@
 // Numbers of two bytes, and what C++ calls the other dtypes.
 #pragma once
 
+#include <cfloat>
+#include <climits>
 #include <complex>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <ostream>
+#include <type_traits>
 
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define C10_HOST_DEVICE __host__ __device__
@@ -65,9 +68,28 @@ C10_HOST_DEVICE inline float bfloat16_value(uint16_t bits) {
   return float_of_bits(uint32_t(bits) << 16);
 }
 
+// What an operation of a short float and of a T gives.
+template <class Short, class T>
+using with_short = std::conditional_t<std::is_integral<T>::value, Short, T>;
+
 }  // namespace detail
 
-// A number of two bytes that computes as a float does and is rounded when it is stored.
+// A number of two bytes. Sums and products of two are rounded, as are those with an integer;
+// with a float or double they are floats or doubles.
+#define FLAMBEAU_SHORT_OPERATOR(Name, op)                                                      \
+  C10_HOST_DEVICE inline Name operator op(const Name& a, const Name& b) {                      \
+    return float(a) op float(b);                                                               \
+  }                                                                                            \
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>                   \
+  C10_HOST_DEVICE detail::with_short<Name, T> operator op(const Name& a, T b) {                \
+    return detail::with_short<Name, T>(a) op detail::with_short<Name, T>(b);                   \
+  }                                                                                            \
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>                   \
+  C10_HOST_DEVICE detail::with_short<Name, T> operator op(T a, const Name& b) {                \
+    return detail::with_short<Name, T>(a) op detail::with_short<Name, T>(b);                   \
+  }                                                                                            \
+  C10_HOST_DEVICE inline Name& operator op##=(Name& a, const Name& b) { return a = a op b; }
+
 #define FLAMBEAU_SHORT_FLOAT(Name, to_bits, to_value)                                          \
   struct Name {                                                                                \
     struct from_bits_t {};                                                                     \
@@ -77,11 +99,12 @@ C10_HOST_DEVICE inline float bfloat16_value(uint16_t bits) {
     constexpr Name(uint16_t bits, from_bits_t) : x(bits) {}                                    \
     C10_HOST_DEVICE Name(float value) : x(detail::to_bits(value)) {}                           \
     C10_HOST_DEVICE operator float() const { return detail::to_value(x); }                     \
-    C10_HOST_DEVICE Name& operator+=(float b) { return *this = Name(float(*this) + b); }       \
-    C10_HOST_DEVICE Name& operator-=(float b) { return *this = Name(float(*this) - b); }       \
-    C10_HOST_DEVICE Name& operator*=(float b) { return *this = Name(float(*this) * b); }       \
-    C10_HOST_DEVICE Name& operator/=(float b) { return *this = Name(float(*this) / b); }       \
   };                                                                                           \
+  FLAMBEAU_SHORT_OPERATOR(Name, +)                                                             \
+  FLAMBEAU_SHORT_OPERATOR(Name, -)                                                             \
+  FLAMBEAU_SHORT_OPERATOR(Name, *)                                                             \
+  FLAMBEAU_SHORT_OPERATOR(Name, /)                                                             \
+  C10_HOST_DEVICE inline Name operator-(const Name& a) { return -float(a); }                   \
   inline std::ostream& operator<<(std::ostream& stream, Name value) {                          \
     return stream << float(value);                                                             \
   }
@@ -89,6 +112,7 @@ C10_HOST_DEVICE inline float bfloat16_value(uint16_t bits) {
 FLAMBEAU_SHORT_FLOAT(Half, half_bits, half_value)
 FLAMBEAU_SHORT_FLOAT(BFloat16, bfloat16_bits, bfloat16_value)
 #undef FLAMBEAU_SHORT_FLOAT
+#undef FLAMBEAU_SHORT_OPERATOR
 
 template <class T>
 using complex = std::complex<T>;
