@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau._autograd import anomaly
 from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Binary, SavesInput, SavesNothing, SavesResult, next_seq
+from flambeau._dispatch.halves import SCALING, is_half, loses
 from flambeau._dispatch.promotion import fitting, python_number, result_type
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge, storage_of
@@ -331,6 +332,9 @@ def slow_binary(name: str, x: object, y: object) -> Any:
         if y < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         fitting(y, dtype)
+    if name in SCALING and is_half(dtype) and loses(dtype, operands):
+        wide = [cast(x, D.float32) if is_tensor(x) else x for x in operands]
+        return cast(op(*common(name, tuple(wide), D.float32)), dtype)
     result = op(*common(name, operands, dtype))
     # The power of a number is row-major, whatever the exponents are.
     return result if name != "pow" or is_tensor(operands[0]) else result.contiguous()

@@ -386,7 +386,7 @@ class TensorMethods:
                 if (self._rg or other._rg) and recording():
                     record_binary(t, self, other, node_mul)
                 return t
-        elif k in self.dtype.takes and not modes:
+        elif k in self.dtype.scales and not modes:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
@@ -439,7 +439,7 @@ class TensorMethods:
                 if (self._rg or other._rg) and recording():
                     record_binary(t, self, other, node_div)
                 return t
-        elif k in self.dtype.takes and not modes and self.dtype.fp:
+        elif k in self.dtype.scales and not modes and self.dtype.fp:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
@@ -896,7 +896,7 @@ class TensorMethods:
                         return inplace(slow_mul, self, other, _saves_self=True)
                     count_write(self)
                     return self
-            elif k in self.dtype.takes and (
+            elif k in self.dtype.scales and (
                 not self._rg or not recording() or not self.requires_grad
             ):
                 if (v := be.consts[self.dtype].get(other)) is None:
@@ -935,7 +935,7 @@ class TensorMethods:
                         return inplace(slow_div, self, other, _saves_self=True)
                     count_write(self)
                     return self
-            elif k in self.dtype.takes and (
+            elif k in self.dtype.scales and (
                 not self._rg or not recording() or not self.requires_grad
             ):
                 if (v := be.consts[self.dtype].get(other)) is None:

@@ -10,6 +10,7 @@ from textwrap import indent
 from typing import Any
 
 from flambeau._dispatch.dispatch import record_binary
+from flambeau._dispatch.halves import SCALING
 from flambeau._dispatch.keywords import many
 from flambeau._tools.expansion import Row
 from flambeau._tools.public_functions import Function
@@ -134,6 +135,7 @@ def method_tables(
             {
                 "INPLACE": method,
                 "OP": op,
+                "dtype.takes": _numbers(op),
                 " and FLOATING": " and self.dtype.fp" if op == "div" else "",
                 "SAVES": str(offers[op].public.saves_self),
             }
@@ -192,10 +194,15 @@ def _binary(method: str, op: str, restriction: str, records: bool) -> Row:
         "OP": op,
         "RECORDS": records,
         " and FLOATING": " and self.dtype.fp" if restriction else "",
+        "dtype.takes": _numbers(op),
         " and FITTING": _NUMBERS.get(op, ""),
         "DTYPE": "self.dtype" if records else "bool_",
         "SAVED": _saved(OPS[op].node) if records else "",
     }
+
+
+def _numbers(op: str) -> str:
+    return "dtype.scales" if op in SCALING else "dtype.takes"
 
 
 def _saved(node: Any) -> str:

@@ -19,6 +19,7 @@ class dtype:  # noqa: N801 - PyTorch's name
         category: 0 bool, 1 integer, 2 floating, 3 complex.
         fp: whether tensors of this type can require a gradient (floating or complex).
         takes: types of Python scalar that combine with this dtype without promotion.
+        scales: those of them that multiply its elements as a number of this dtype: none of halves'.
 
     >>> import flambeau
     >>> flambeau.float32.is_floating_point, flambeau.float32.itemsize
@@ -34,6 +35,7 @@ class dtype:  # noqa: N801 - PyTorch's name
         "is_signed",
         "itemsize",
         "name",
+        "scales",
         "takes",
     )
 
@@ -53,6 +55,7 @@ class dtype:  # noqa: N801 - PyTorch's name
         self.takes: frozenset[type] = frozenset(
             {0: (), 1: (int,), 2: (int, float), 3: (int, float, complex)}[category]
         )
+        self.scales = frozenset[type]() if category == 2 and itemsize == 2 else self.takes
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"

@@ -28,6 +28,7 @@ from flambeau._dispatch.dispatch import (
     slow_unary,
     wrap,
 )
+from flambeau._dispatch.halves import is_half, rounded
 from flambeau._dispatch.keywords import documented
 from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._dispatch.warning import warn
@@ -1286,7 +1287,7 @@ def add(
         result = input.__add__(other)  # it has a fast path
         if result is not NotImplemented:
             return result if out is None else deliver(result, out, input, other)
-    return deliver(binary("add", input, scaled(input, other, alpha)), out, input, other)
+    return deliver(_with_multiple("add", input, other, alpha), out, input, other)
 
 
 @public(inplace="method", saves_self=False)
@@ -1310,7 +1311,7 @@ def sub(
         if result is not NotImplemented:
             return result if out is None else deliver(result, out, input, other)
     _sub.check_dtype(D.int64, (input, other))  # a factor would hide a bool
-    return deliver(binary("sub", input, scaled(input, other, alpha)), out, input, other)
+    return deliver(_with_multiple("sub", input, other, alpha), out, input, other)
 
 
 subtract = sub
@@ -1325,7 +1326,19 @@ def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     tensor([ 0, -1])
     """
     _sub.check_dtype(D.int64, (input, other))
-    return binary("sub", other, scaled(other, input, alpha))
+    return _with_multiple("sub", other, input, alpha)
+
+
+def _with_multiple(name: str, first: Any, second: Any, alpha: Any) -> Tensor:
+    if not (type(alpha) is int and alpha == 1) and isinstance(second, Tensor):
+        dtype = second.dtype
+        if is_half(dtype) and (not isinstance(first, Tensor) or first.dtype is dtype):
+            wide = cast(second, D.float32)
+            start = cast(first, D.float32) if isinstance(first, Tensor) else first
+            if type(alpha) in (int, float):
+                alpha = rounded(alpha, dtype)  # only the product and the sum are exact
+            return cast(binary(name, start, scaled(start, wide, alpha)), dtype)
+    return binary(name, first, scaled(first, second, alpha))
 
 
 def scaled(self: object, other: Any, alpha: Any) -> Any:
@@ -1670,6 +1683,10 @@ def lerp(
                 )
     if not dtype.fp:
         raise NotImplementedError(f'"lerp" not implemented for {dtype}: needs a floating dtype')
+    if is_half(dtype):
+        by = cast(weight, D.float32) if isinstance(weight, Tensor) else weight
+        found = cast(lerp(cast(x, D.float32), cast(end, D.float32), by), dtype)
+        return deliver(found, out, *[t for t in (input, end, weight) if isinstance(t, Tensor)])
     way = end - x
     if not isinstance(weight, Tensor):
         if not isinstance(weight, complex):
@@ -1699,8 +1716,9 @@ def addcmul(
     if legacy:
         value, tensor1, tensor2 = tensor1, tensor2, legacy[0]  # type: ignore[assignment]
     dtype = result_type(input, tensor1, tensor2)
-    x, y, z = common("addcmul", (input, tensor1, tensor2), dtype)
-    return deliver(x + times(y * z, value), out, input, tensor1, tensor2)
+    at = D.float32 if is_half(dtype) else dtype  # rounded once
+    x, y, z = common("addcmul", (input, tensor1, tensor2), at)
+    return deliver(cast(x + times(y, value) * z, dtype), out, input, tensor1, tensor2)
 
 
 @public(inplace="method")
@@ -1729,8 +1747,9 @@ def addcdiv(
             "dtype, or use input + value * torch.div(tensor1, tensor2, rounding_mode='trunc')."
         )
     dtype = result_type(input, tensor1, tensor2)
-    x, y, z = common("addcdiv", (input, tensor1, tensor2), dtype)
-    return deliver(x + times(y / z, value), out, input, tensor1, tensor2)
+    at = D.float32 if is_half(dtype) else dtype  # rounded once
+    x, y, z = common("addcdiv", (input, tensor1, tensor2), at)
+    return deliver(cast(x + times(y, value) / z, dtype), out, input, tensor1, tensor2)
 
 
 @public(inplace="method", saves_self=False)
