@@ -449,3 +449,42 @@ def test_lists_are_split_by_the_device_of_the_parameter():
     assert list(per_device([a, b, c], [1, 2, 3], [])) == [([a, c], [1, 3], []), ([b], [2], [])]
     assert list(per_device([a, c], [1, 3], [])) == [([a, c], [1, 3], [])]
     assert list(per_device([], [], [])) == []
+
+
+class _StepOfAMixin:
+    def step(self, closure=None):
+        return "stepped"
+
+
+def test_hooks_run_around_a_step_that_a_mixin_brings():
+    class Mixed(_StepOfAMixin, Optimizer):
+        pass
+
+    optimizer = Mixed([fb.ones(1, requires_grad=True)], {})
+    seen: list[str] = []
+    optimizer.register_step_pre_hook(lambda *_: seen.append("before"))
+    optimizer.register_step_post_hook(lambda *_: seen.append("after"))
+    assert optimizer.step() == "stepped" and seen == ["before", "after"]
+    assert not hasattr(_StepOfAMixin.step, "hooked")
+
+
+def test_an_optimiser_around_another_needs_no_super_init():
+    class Around(Optimizer):
+        def __init__(self, inner):
+            self.inner = inner
+            self._patch_step_function()
+
+        @property
+        def param_groups(self):
+            return self.inner.param_groups
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    weight = fb.ones(1, requires_grad=True)
+    weight.grad = fb.ones(1)
+    around = Around(SGD([weight], lr=0.5))
+    seen: list[str] = []
+    around.register_step_post_hook(lambda *_: seen.append("after"))
+    around.step()
+    assert weight.tolist() == [0.5] and seen == ["after"]

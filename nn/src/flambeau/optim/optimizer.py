@@ -113,6 +113,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         for name in self._hook_names:
             setattr(self, name, OrderedDict())
+        self._patch_step_function()
 
         groups: list[Any] = list(params)
         if not groups:
@@ -128,6 +129,15 @@ class Optimizer:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         hooks = self.__dict__[name] = OrderedDict()
         return hooks
+
+    def _patch_step_function(self) -> None:
+        """Put the hooks around a step that does not have them, such as one of a mixin.
+
+        Under PyTorch's name: subclasses that leave out ``super().__init__`` call it.
+        """
+        cls = type(self)
+        if cls.step is not Optimizer.step and not hasattr(cls.step, "hooked"):
+            cls.step = _with_step_hooks(cls.step)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -430,6 +440,7 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             hook(self, args, kwargs)
         return out
 
+    hooked.hooked = True  # type: ignore[attr-defined]
     return hooked
 
 
