@@ -16,6 +16,7 @@ import selectors
 import socket
 import sys
 import time
+from collections import deque
 
 LARGEST = 1 << 30
 """Bytes of one frame; more is no message of ours."""
@@ -23,6 +24,8 @@ MAGIC = b"flambeau-store-1\n"
 """What a connection begins with: strangers that connect are sent away."""
 SILENCE = 10.0
 """Seconds that a connection may take to say it."""
+UNREAD = 1 << 26
+"""Bytes of answers that a connection has not read, beyond which it is answered no more for now."""
 
 
 def pack(*fields: bytes) -> bytes:
@@ -77,8 +80,15 @@ class Client:
         self.since = time.monotonic()
         self.greeted = b""
         self.frames = Frames()
+        self.asked: deque[list[bytes]] = deque()
         self.unsent = bytearray()
+        self.has_gone = False
         self.member: bytes | None = None  # its rank, once it has said hello
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it asks and does not read the answers."""
+        return len(self.unsent) >= UNREAD
 
 
 class Server:
@@ -135,7 +145,11 @@ class Server:
     def _handle(self, client: Client, mask: int) -> bool:
         """Take what has arrived; whether it came from one of ours."""
         if mask & selectors.EVENT_WRITE:
+            was_slow = client.is_slow
             self._flush(client)
+            if was_slow and not client.is_slow:
+                self._wake()
+                self._answer(client)
         if not mask & selectors.EVENT_READ or client not in self.clients:
             return False
         try:
@@ -156,13 +170,24 @@ class Server:
             self._drop(client)
             return False
         try:
-            for number, name, *arguments in client.frames.feed(data):
+            client.asked.extend(client.frames.feed(data))
+        except (ValueError, MemoryError):
+            self._drop(client)
+        self._answer(client)
+        return True
+
+    def _answer(self, client: Client) -> None:
+        """Do what a connection has asked for, as long as it reads the answers."""
+        try:
+            while client.asked and client in self.clients and not client.is_slow:
+                number, name, *arguments = client.asked.popleft()
                 getattr(self, "on_" + name.decode())(client, number, *arguments)
         except (ValueError, AttributeError, TypeError, UnicodeDecodeError, MemoryError):
             self._drop(client)
-        return True
 
     def _send(self, client: Client, *fields: bytes) -> None:
+        if client.has_gone:
+            return
         client.unsent += pack(*fields)
         self._flush(client)
 
@@ -175,8 +200,10 @@ class Server:
         except BlockingIOError:
             pass
         except OSError:
-            client.unsent.clear()  # reading tells that it has gone
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if client.unsent else 0)
+            client.unsent.clear()  # reading ends the connection
+            client.has_gone = True
+        events = 0 if client.is_slow else selectors.EVENT_READ
+        events |= selectors.EVENT_WRITE if client.unsent else 0
         self.selector.modify(client.sock, events, client)
 
     def _drop(self, client: Client) -> None:
@@ -200,7 +227,7 @@ class Server:
         still = []
         for entry in self.waiting:
             client, number, keys, values = entry
-            if all(key in self.values for key in keys):
+            if not client.is_slow and all(key in self.values for key in keys):
                 self._send(client, number, *([self.values[keys[0]]] if values else []))
             else:
                 still.append(entry)

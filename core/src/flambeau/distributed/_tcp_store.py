@@ -24,6 +24,9 @@ from flambeau.distributed._stores import (
     late,
 )
 
+PATIENCE = 60.0
+"""Seconds that a server may take for what it can answer at once."""
+
 
 class _Mail:
     """What has arrived for a store; the thread that collects it does not keep the store alive."""
@@ -132,8 +135,8 @@ class TCPStore(Store):
         """The answer to a request.
 
         Raises:
-            DistNetworkError: the connection is lost.
-            TimeoutError: there was none in time.
+            DistNetworkError: the connection is lost, or nobody answers.
+            TimeoutError: there was none within `timeout`; without one, an answer takes no time.
         """
         if self._sock is None or os.getpid() != self._pid:
             raise DistNetworkError("the store is closed, or was opened before this process forked")
@@ -144,14 +147,35 @@ class TCPStore(Store):
                 self._sock.sendall(_server.pack(b"%d" % number, name.encode(), *fields))
             except OSError as error:
                 raise self._gone() from error
-        if (answer := self._mail.take(number, timeout)) is not None:
+        limit = PATIENCE if timeout is None else timeout
+        if (answer := self._mail.take(number, limit)) is not None:
             return answer
         if self._mail.lost:
             raise self._gone()
+        if timeout is None:
+            raise DistNetworkError(
+                f"who listens at {self.host}:{self.port} does not answer within {limit:g} seconds. "
+                "Does another program have that port?"
+            )
         self.ask("cancel", b"%d" % number)  # once it is answered nothing more comes
         if (answer := self._mail.take(number, 0)) is not None:
             return answer
         raise TimeoutError
+
+    def _one(self, name: str, *fields: bytes, timeout: float | None = None) -> bytes:
+        answer = self.ask(name, *fields, timeout=timeout)
+        if len(answer) != 1:
+            self._mail.odd = True
+            raise self._gone()
+        return answer[0]
+
+    def _number(self, name: str, *fields: bytes) -> int:
+        answer = self._one(name, *fields)
+        try:
+            return int(answer)
+        except ValueError:
+            self._mail.odd = True
+            raise self._gone() from None
 
     def _gone(self) -> DistNetworkError:
         if self._mail.odd:
@@ -173,7 +197,7 @@ class TCPStore(Store):
         """
         limit = self._timeout.total_seconds()
         try:
-            return self.ask("get", as_bytes(as_key(key)), timeout=limit)[0]
+            return self._one("get", as_bytes(as_key(key)), timeout=limit)
         except TimeoutError:
             raise late([key], limit) from None
 
@@ -194,7 +218,7 @@ class TCPStore(Store):
 
     def add(self, key: str, amount: int) -> int:
         """Add to the number under `key`, 0 at first, and return it."""
-        return int(self.ask("add", as_bytes(as_key(key)), b"%d" % amount)[0])
+        return self._number("add", as_bytes(as_key(key)), b"%d" % amount)
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all keys are there."""
@@ -203,15 +227,15 @@ class TCPStore(Store):
     def compare_set(self, key: str, expected_value: Value, desired_value: Value) -> bytes:
         """Set `key` if it holds `expected_value` (empty: nothing); what it holds then."""
         values = as_bytes(as_key(key)), as_bytes(expected_value), as_bytes(desired_value)
-        return self.ask("compare_set", *values)[0]
+        return self._one("compare_set", *values)
 
     def delete_key(self, key: str) -> bool:
         """Remove a key; whether there was one."""
-        return self.ask("delete", as_bytes(as_key(key)))[0] == b"1"
+        return self._one("delete", as_bytes(as_key(key))) == b"1"
 
     def num_keys(self) -> int:
         """The number of keys."""
-        return int(self.ask("count")[0])
+        return self._number("count")
 
     def own_address(self) -> str:
         """The address of this machine that reaches the server."""

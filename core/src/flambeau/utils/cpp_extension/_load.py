@@ -209,6 +209,9 @@ def _words(flags: Sequence[str] | None) -> list[str]:
 
 
 def _folders(paths: Sequence[str] | None) -> list[str]:
+    for path in paths or ():
+        if not isinstance(path, str):
+            raise TypeError(f"folders of an extension are texts, not {type(path).__name__}")
     return [os.path.abspath(path.strip()) for path in paths or ()]
 
 
