@@ -1,5 +1,6 @@
 """Scripted functions and modules: types, results and refusals are PyTorch's."""
 
+import functools
 import math
 import re
 
@@ -251,3 +252,33 @@ def test_arguments_are_the_numbers_that_pytorch_takes_them_for(kind):
     for name, made in VALUES.items():
         found, expected = taken(ours, made(fb)), taken(theirs, made(torch))
         assert repr(found) == repr(expected), name
+
+
+@functools.cache
+def _remembered(x):
+    return x * 3
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda torch: functools.partial(torch.pow, exponent=2.0),
+        lambda torch: functools.partial(lambda a, factor: a * factor, factor=4),
+        lambda torch: functools.partial(torch.mul, torch.tensor([3.0, 4.0])),
+        lambda torch: _remembered,
+    ],
+)
+def test_partial_and_remembered_functions_are_run_by_python_and_followed(made):
+    def around(func):
+        def scripted(x):
+            return func(x) + 1
+
+        return scripted
+
+    results = []
+    for torch_ in (fb, torch):
+        x = torch_.tensor([1.5, -2.0], requires_grad=True)
+        y = torch_.jit.script(around(made(torch_)))(x)
+        y.sum().backward()
+        results.append((y.tolist(), x.grad.tolist()))
+    assert results[0] == results[1]

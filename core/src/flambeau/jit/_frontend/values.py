@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import collections
 import enum
+import functools
 import importlib
 import inspect
 import math
 import sys
 import types
 import typing
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -255,6 +255,9 @@ class MethodRef(Sugar):
         return c.emit("prim::CallMethod", inputs, method.returned, at=node, name=self.name)
 
 
+_RUN_BY_PYTHON = (functools.partial, type(functools.lru_cache(len)))
+
+
 class IgnoredRef(Sugar):
     """A function that Python runs."""
 
@@ -266,11 +269,12 @@ class IgnoredRef(Sugar):
     def call(
         self, c: Compilation, node: ast.Call, args: Sequence[Value], kwargs: Mapping[str, Value]
     ) -> Any:
-        arguments_of = compiler.function.arguments_of
-        declaration_of = compiler.function.declaration_of
-
-        declared = declaration_of(self.fn)
-        arguments, back = arguments_of(declared)
+        if isinstance(self.fn, functools.partial):  # whatever it is part of: tensors give a tensor
+            arguments = [Argument(f"input{i}", T.TENSOR) for i in range(len(args))]
+            back = None
+        else:
+            declared = compiler.function.declaration_of(self.fn)
+            arguments, back = compiler.function.arguments_of(declared)
         told = back is not None
         back = T.TENSOR if back is None else back
         if self.of is not None:
@@ -516,7 +520,7 @@ def _op_of(value: object) -> str | None:
     return _renamed().get(name) if same else None
 
 
-@cache
+@functools.cache
 def _renamed() -> dict[str, str]:
     """Public names of functions that are ops under another."""
     found = {}
@@ -581,7 +585,7 @@ def of_python(c: Compilation, node: ast.AST | None, value: Any, name: str = "") 
 
         if (known := _functional.scripted(value)) is not None:
             return known
-        if _decorators.is_ignored(value):
+        if _decorators.is_ignored(value) or isinstance(value, _RUN_BY_PYTHON):
             return IgnoredRef(value)
         if isinstance(value, types.FunctionType):
             return recursive(value)
