@@ -401,6 +401,8 @@ fb.distributions.ContinuousBernoulli(fb.tensor([0.25]), lims={"a": 1})
 fb.nn.NLLLoss(ignore_index=fb.ones(2, 3))(fb.tensor([[-0.5, -1.0]]), fb.tensor([0]))
 fb.nn.CrossEntropyLoss(ignore_index="x")(fb.ones(1, 2), fb.tensor([0]))
 fb.utils.cpp_extension.load_inline("a", "", extra_include_paths=range(3))
+fb.nn.functional.cross_entropy(fb.ones(2, 3), fb.ones(2, 3), weight=fb.int64)
+fb.jit.trace(lambda x: fb.nn.functional.dropout(x, x, False), fb.ones(2, 3))
 lbfgs(0).step(lambda: fb.tensor(1.0))
 list(fb.utils.data.DataLoader({"a": 1}, batch_size=2))
 sorted(fb.utils.data.SubsetRandomSampler({"a": 1}))
@@ -476,6 +478,7 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
         "fb.ones(2, 1).as_strided((2, 1), (1, 2**62)) + 1",
         "fb.distributions.RelaxedBernoulli(1.0, probs=0.5).log_prob(fb.tensor(0.5))",
         "fb.distributions.RelaxedOneHotCategorical(2, fb.ones(2)).log_prob(fb.ones(2) / 2)",
+        "fb.jit.trace(lambda x, p: fb.nn.functional.dropout(x, p), (fb.ones(2), fb.tensor(0.5)))",
         "fb.nn.functional.nll_loss(fb.ones(1, 2), fb.tensor([0]), ignore_index=np.int64(1))",
         "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4), 2**30, padding=2**29)",
         "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4, device='ref'), 2**30, padding=2**29)",

@@ -26,6 +26,12 @@ _KNOWN = frozenset(
 )
 """Ops whose results are part of what a trace holds for all runs."""
 _SAME = frozenset({"prim::unchecked_cast", "prim::unchecked_unwrap_optional"})
+_NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "aten::IntImplicit": int,
+    "aten::FloatImplicit": float,
+    "aten::ScalarImplicit": plain,
+}
+"""What makes the number of a tensor that is given where a function takes one."""
 
 
 class _Both:
@@ -88,6 +94,8 @@ def _given(c: Recorder, value: Value) -> _Both:
         return _Many([_given(c, each) for each in node.inputs_])
     if node is not None and node.kind == "prim::TupleConstruct":
         return _Many([_given(c, each) for each in node.inputs_], tuple)
+    if node is not None and node.kind in _NUMBERS:  # a tensor where the function takes a number
+        return _Both(value, _NUMBERS[node.kind](c.real(node.inputs_[0]).item()))
     return _Both(value, c.real(value))
 
 

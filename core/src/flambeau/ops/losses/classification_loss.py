@@ -311,7 +311,7 @@ def _check_target_shape(scores: tuple[int, ...], given: tuple[int, ...]) -> None
 
 
 def _check_class_weight(x: Tensor, weight: Tensor, classes: int) -> None:
-    if tuple(weight.shape) != (classes,):
+    if tuple(need_tensor(weight, "cross_entropy", "weight").shape) != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but "
             f"got weight tensor of shape: {list(weight.shape)}"
