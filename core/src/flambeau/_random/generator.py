@@ -300,6 +300,8 @@ class Generator:
         """
         if not (normal is None or isinstance(normal, int | float)):
             raise TypeError(f"keep(): normal must be a number, not {type(normal).__name__}")
+        if isinstance(normal, int) and not -(2**1023) < normal < 2**1023:
+            raise ValueError("keep(): normal is no number of float64")
         self.next_normal = None if self._offset() is not None else normal
 
     def _no_place(self, place: object) -> RuntimeError:

@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any
 
 from flambeau import Tensor
-from flambeau.serialization import WeightsOnlyError
+from flambeau.serialization import CheckpointError, WeightsOnlyError
 from flambeau.serialization import load as _load
 from flambeau.serialization import save as _save
 
@@ -120,6 +120,7 @@ class FileSystemReader:
         """The table of contents.
 
         Raises:
+            CheckpointError: what is there is no table of contents, or is damaged.
             FileNotFoundError: there is no checkpoint in the folder.
         """
         path = os.path.join(self.path, _CONTENTS)
@@ -129,6 +130,8 @@ class FileSystemReader:
                 "have written their parts"
             )
         told = _load(path, weights_only=True)
+        if (odd := _odd_in_table(told)) is not None:
+            raise CheckpointError(f"no table of contents of a checkpoint: {odd}", path)
         about: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {
             key: TensorStorageMetadata(tuple(facts["size"]), facts["dtype"])
             for key, facts in told["tensors"].items()
@@ -137,13 +140,37 @@ class FileSystemReader:
         return Metadata(about, told["files"])
 
     def read_part(self, name: str) -> dict[str, Any]:
-        """What one file holds, its sums checked; objects are limited as `flambeau.load` has it."""
-        found: dict[str, Any] = _load(
-            os.path.join(self.path, name + _PART),
-            map_location="cpu",
-            weights_only=self.weights_only,
-        )
+        """What one file holds, its sums checked; objects are limited as `flambeau.load` has it.
+
+        Raises:
+            CheckpointError: it is no part of a checkpoint, or is damaged.
+        """
+        path = os.path.join(self.path, name + _PART)
+        found: dict[str, Any] = _load(path, map_location="cpu", weights_only=self.weights_only)
+        if not isinstance(found, dict):
+            raise CheckpointError("no part of a checkpoint", path)
         return found
+
+
+def _odd_in_table(told: Any) -> str | None:
+    """What is not as a table of contents has it; None if all is."""
+    if not isinstance(told, dict):
+        return f"a {type(told).__name__}"
+    kinds = (("tensors", dict), ("others", (list, tuple)), ("files", dict))
+    for name, kind in kinds:
+        if not isinstance(told.get(name), kind):
+            return f"no {name}"
+    for key, facts in told["tensors"].items():
+        size = facts.get("size") if isinstance(facts, dict) else None
+        if not isinstance(size, (list, tuple)) or not all(type(n) is int and n >= 0 for n in size):
+            return f"{key!r:.80} has no size"
+        if not isinstance(facts.get("dtype"), str):
+            return f"{key!r:.80} has no dtype"
+    for key in [*told["tensors"], *told["others"]]:
+        name = told["files"].get(key) if isinstance(key, str) else None
+        if not isinstance(name, str) or not name or os.path.basename(name) != name:
+            return f"{key!r:.80} is in no file of the folder"
+    return None
 
 
 def _require_loadable(key: str, value: object) -> None:

@@ -18,6 +18,7 @@ from flambeau.distributed.checkpoint._files import (
     Metadata,
     TensorStorageMetadata,
 )
+from flambeau.serialization import CheckpointError
 
 StateDict = MutableMapping[str, Any]
 _About = TensorStorageMetadata | BytesStorageMetadata
@@ -271,6 +272,12 @@ def _load(state_dict: StateDict, reader: FileSystemReader) -> None:
         part = reader.read_part(file)
         for key in keys:
             path, value = leaves[key]
+            saved = metadata.state_dict_metadata[key]
+            held = part.get(key)
+            size = tuple(held.shape) if isinstance(held, fb.Tensor) else None
+            wanted = saved.size if isinstance(saved, TensorStorageMetadata) else size
+            if key not in part or size != wanted:
+                raise CheckpointError(f"{key} is not what the contents say", file)
             if isinstance(value, fb.Tensor):
                 with fb.no_grad():
                     value.copy_(part[key])
