@@ -194,6 +194,18 @@ def test_what_there_is_once_and_determinants_and_grids_are_exported():
     check(grid, fb.arange(12.0).reshape(2, 2, 3) + fb.tensor([0.0, 0.0, 20.0]))
 
 
+@pytest.mark.parametrize("opset", [9, 20])
+def test_products_with_logarithms_are_zero_for_zero_and_undefined_below(opset):
+    numbers = fb.tensor([-1.0, 0.0, 2.0, INF, NAN])
+    x, y = (each.flatten() for each in fb.meshgrid(numbers, numbers, indexing="ij"))
+    check(fb.xlogy, x, y, opset=opset)
+    check(lambda x, y: F.kl_div(x, y, reduction="none"), x, y, opset=opset)
+
+
+def test_logarithms_of_determinants_are_exported():
+    check(fb.logdet, fb.stack([fb.eye(3) * 2, -fb.eye(3), fb.zeros(3, 3)]))
+
+
 def test_a_program_without_inputs_is_exported():
     module = fb.nn.Linear(2, 1)
     module.forward = lambda: module.weight * 2

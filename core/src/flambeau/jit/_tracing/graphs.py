@@ -14,6 +14,7 @@ from flambeau.jit._frontend.match import call_op
 from flambeau.jit._graph import Graph, Value
 from flambeau.jit._tracing.patches import tracing
 from flambeau.jit._tracing.recorder import Recorder
+from flambeau.jit._tracing.state import for_export
 from flambeau.jit._types import ClassType, Type
 
 if TYPE_CHECKING:
@@ -53,9 +54,15 @@ def trace_graph(
     named: dict[str, Any] = {}
     names = argument_names(function, len(inputs))
     for each, input_name in zip(inputs, names, strict=True):
+        if each is None and for_export.get():
+            given.append(None)
+            continue
         value = recorder.graph.addInput(input_name, _type_of(each))
         given.append(_enter(recorder, each, value))
     for key, each in (kwargs or {}).items():
+        if each is None and for_export.get():
+            named[key] = None
+            continue
         value = recorder.graph.addInput(key, _type_of(each))
         named[key] = _enter(recorder, each, value)
     with tracing(recorder, function):

@@ -84,6 +84,13 @@ _UNTRACEABLE = ("apply_", "map_", "map2_")
 """Methods that call a function of Python with the elements."""
 
 
+def _has_traced(data: object) -> bool:
+    """Whether a number, or one within a list, depends on the inputs."""
+    if isinstance(data, list | tuple):
+        return any(map(_has_traced, data))
+    return type(data) in NUMBERS
+
+
 class Recorder(Compilation):
     """A trace while it is made: the graph so far, and which tensor is which value of it."""
 
@@ -368,6 +375,11 @@ class Recorder(Compilation):
                 given = [self.value(args[0]), self.value(result.dtype)]
                 self.bind(result, call_op(self, "aten::to", given))
             return result
+        if name in ("tensor", "as_tensor") and args and _has_traced(args[0]):
+            made = func(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+            given = {"dtype": self.value(made.dtype), "device": self.value(made.device)}
+            self.bind(made, call_op(self, "aten::tensor", [self.value(args[0])], given))
+            return made
         frame = user_frame(3)
         if frame is not None:
             warn_at(

@@ -178,6 +178,8 @@ class _Export:
         symbols = list(self.script.inputs())
         self.owner = symbols[0] if has_self else None
         self.symbols = symbols[has_self:]
+        if not _is_script(model):  # where None is no input of the graph
+            args = tuple(each for each in args if each is not None)
         self.given = _in_order(model, self.symbols, args, kwargs)
         self.found: list[tuple[str, Tensor]] = []
         for symbol, value in zip(self.symbols, self.given, strict=True):
@@ -352,6 +354,12 @@ def _with_cells(value: object, cells: Iterator[Cell]) -> Any:
     if isinstance(value, Mapping):
         return {key: _with_cells(each, cells) for key, each in value.items()}
     return value
+
+
+def _is_script(model: object) -> bool:
+    from flambeau.jit import ScriptFunction, ScriptModule
+
+    return isinstance(model, ScriptFunction | ScriptModule)
 
 
 def _in_order(
@@ -680,6 +688,8 @@ def export(
     example_outputs: object = None,
     strip_doc_string: bool = True,
     external_data: bool = False,
+    use_external_data_format: bool = False,
+    enable_onnx_checker: bool = True,
     dynamo: bool = False,
 ) -> None:
     """Write a program as a model of ONNX.
@@ -710,7 +720,8 @@ def export(
         example_outputs: accepted and not looked at.
         strip_doc_string: whether nodes are written without the lines of the program.
         external_data: whether weights go to a file beside it, as those of more than 2 GB do.
-        dynamo: accepted; there is one exporter.
+        use_external_data_format: an older name of `external_data`.
+        enable_onnx_checker, dynamo: accepted; all models are checked, and there is one exporter.
 
     Raises:
         UnsupportedOperatorError: an op has no operator in the opset; the error names op and line.
@@ -744,7 +755,7 @@ def export(
         custom_opsets=custom_opsets,
         strip_doc_string=strip_doc_string,
         place=place,
-        external=external_data,
+        external=external_data or use_external_data_format,
     )
     save(proto, f, beside)
 

@@ -58,6 +58,9 @@ ALONG = frozenset(
 )
 """Ops along a dimension, which numbers are taken by as well."""
 
+OF_KINDS = frozenset("device dtype layout is_floating_point is_complex is_signed is_cuda".split())
+"""What is asked of a tensor and does not depend on its elements or sizes."""
+
 SILENT = frozenset({"prim::Print", "aten::warn", "prim::profile", "prim::AutogradZero"})
 
 STRUCTURAL = frozenset(
@@ -237,12 +240,12 @@ class Walk:
         ):
             self.bind(step, self.compute(step, given), env)
             return
-        if step.kind == "prim::device" or bare == "device":
+        if bare in OF_KINDS:
             self.bind(step, self.compute(step, self.example(given, 0)), env)
             return
         inputs = leaves(given)
         random = bare in RANDOM and _draws(bare, step, given)
-        if bare in ("size", "sym_size", "dim", "numel") and isinstance(given[0], Cell):
+        if bare in ("size", "sym_size", "dim", "numel", "len") and isinstance(given[0], Cell):
             if self.sizes(g, step, bare, given, env):
                 return
         if all(cell.known for cell in inputs) and not random:
@@ -326,7 +329,9 @@ class Walk:
                 return sizes[0]
             return self.number(g, g.size(value, dim), sizes)
 
-        if len(given) > 1 and given[1] is not None:
+        if bare == "len":
+            env[step.output()] = one(0)
+        elif len(given) > 1 and given[1] is not None:
             env[step.output()] = one(given[1])
         else:
             env[step.output()] = [one(dim) for dim in range(example.dim())]

@@ -15,6 +15,11 @@ def det(g: Graph, self: Value | None = None, A: Value | None = None) -> Value:
     return g.op("Det", self if A is None else A)
 
 
+@symbolic("logdet", since=11)
+def logdet(g: Graph, self: Value) -> Value:
+    return g.op("Log", g.op("Det", self))
+
+
 @symbolic("matmul", "mm", "bmm", "mv", "dot", "linalg_matmul")
 def matmul(
     g: Graph,

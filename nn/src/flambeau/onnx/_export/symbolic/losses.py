@@ -7,7 +7,7 @@ from typing import Any
 import flambeau as fb
 from flambeau.onnx._export.errors import UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value
-from flambeau.onnx._export.symbolic.elementwise import along
+from flambeau.onnx._export.symbolic.elementwise import along, pair
 from flambeau.onnx._export.table import symbolic
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -94,6 +94,15 @@ def with_logits(
     return reduced(g, loss, reduction)
 
 
+@symbolic("xlogy", "special_xlogy")
+def xlogy(g: Graph, self: object, other: object) -> Value:
+    x, y = pair(g, self, other)
+    # A number is a truth value unless it is zero; NaN is one.
+    zero = g.constant(0, x.dtype)
+    nothing = zero if self is other else g.op("Where", g.op("IsNaN", y), y, zero)
+    return g.op("Where", g.cast(x, fb.bool), g.op("Mul", x, g.op("Log", y)), nothing)
+
+
 @symbolic("kl_div")
 def kl_div(
     g: Graph, self: Value, target: Value, reduction: int = 1, log_target: bool = False
@@ -101,9 +110,8 @@ def kl_div(
     if log_target:
         loss = g.op("Mul", g.op("Exp", target), g.op("Sub", target, self))
     else:
-        made = g.op("Mul", target, g.op("Sub", g.op("Log", target), self))
-        zero = g.constant(0, self.dtype)
-        loss = g.op("Where", g.op("Greater", target, zero), made, zero)
+        entropy = xlogy(g, target, target)
+        loss = g.op("Sub", entropy, g.op("Mul", target, self))
     return reduced(g, loss, reduction)
 
 

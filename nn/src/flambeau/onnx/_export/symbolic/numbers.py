@@ -18,7 +18,6 @@ from flambeau.onnx._export.table import symbolic
     "item",
     "is_nonzero",
     "NumToTensor",
-    "scalar_tensor",
 )
 def number(g: Graph, self: object = None, t: object = None) -> Value:
     """A number of a tensor of one element, or a tensor of a number."""
@@ -28,8 +27,13 @@ def number(g: Graph, self: object = None, t: object = None) -> Value:
     return g.cast(x, g.dtype)
 
 
+@symbolic("scalar_tensor")
+def scalar_tensor(g: Graph, s: object, dtype: object = None) -> Value:
+    return g.cast(g.value(s), g.dtype)
+
+
 @symbolic("tensor", "as_tensor")
-def tensor(g: Graph, data: object = None, t: object = None) -> Value:
+def tensor(g: Graph, data: object = None, t: object = None, dtype: object = None) -> Value:
     """A tensor of numbers."""
     what = t if data is None else data
     if isinstance(what, list | tuple):
