@@ -98,3 +98,14 @@ def test_numbers_that_a_half_cannot_hold_scale_it(kind):
         expected = (torch.tensor([1e-3, 3e4], dtype=getattr(torch, kind)) * number).tolist()
         found = (fb.tensor([1e-3, 3e4], dtype=getattr(fb, kind)) * number).tolist()
         assert repr(found) == repr(expected)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["addmm", "baddbmm"])
+def test_products_beside_a_sum_are_rounded_once(name, kind):
+    theirs, ours = _operands(kind)
+    shape = (8, 8) if name == "addmm" else (1, 8, 8)
+    for beta, alpha in ((1, 1), (-4.775, 2.0315), (0, 0.3)):
+        expected = getattr(torch, name)(*[x.view(shape) for x in theirs], beta=beta, alpha=alpha)
+        found = getattr(fb, name)(*[x.view(shape) for x in ours], beta=beta, alpha=alpha)
+        assert found.tolist() == expected.tolist(), (beta, alpha)
