@@ -284,20 +284,24 @@ class Server:
 
     def on_hello(self, client: Client, number: bytes, rank: bytes) -> None:
         """This connection is a member of the job: its end is a death."""
+        rank.decode()  # what is no text, no member could read
         client.member = rank
         self._send(client, number)
 
     def on_broken(self, client: Client, number: bytes, group: bytes) -> None:
         """A group is of no use any more; who has yet to call its operations shall hear of it."""
+        group.decode()
         self._tell(b"broken", group)
         self._send(client, number)
 
     def on_leave(self, client: Client, number: bytes) -> None:
         """A member goes; the answer comes when all have gone, and nobody new is let in then."""
+        if client.member is None:  # and who never was one ends nothing
+            self._send(client, number)
+            return
         member, client.member = client.member, None
         self.leaving.append((client, number))
-        if member is not None:
-            self._tell(b"left", member)
+        self._tell(b"left", member)
         self._left()
 
     def _left(self) -> None:

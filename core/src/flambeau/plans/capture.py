@@ -340,13 +340,30 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
             GradScaler._maybe_opt_step = step_unless(GradScaler._maybe_opt_step, capture)
             yield capture
         finally:
-            _current = None
-            for owner, name, function in replaced:
-                setattr(owner, name, function)
-            for namespace, before in former:
-                for name in namespace.keys() - before.keys():
-                    del namespace[name]
-                namespace.update(before)
+            interrupt = None
+            while True:  # what is half as it was would listen for ever
+                try:
+                    _restore(replaced, former)
+                    break
+                except BaseException as error:
+                    interrupt = error
+            if interrupt is not None:
+                raise interrupt
+
+
+def _restore(
+    replaced: list[tuple[Any, str, Callable[..., Any]]],
+    former: list[tuple[dict[str, Any], dict[str, Any]]],
+) -> None:
+    """Let all be as it was before a capture; once more if an interrupt came into it."""
+    global _current
+    _current = None
+    for owner, name, function in replaced:
+        setattr(owner, name, function)
+    for namespace, before in former:
+        for name in namespace.keys() - before.keys():
+            del namespace[name]
+        namespace.update(before)
 
 
 def busy() -> bool:

@@ -1,0 +1,58 @@
+"""An interrupt during a capture leaves the process as it was."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+import flambeau as fb
+from flambeau.plans import capture
+
+PLACES = {"_listen": 197, "_restore": 7}
+"""Functions, and how far apart the lines are that are tried."""
+
+
+class Interrupt(BaseException):
+    pass
+
+
+def compiled_with_an_interrupt_at(place, count):
+    """Compile and run with an exception before a line of what sets up a capture or ends it."""
+    left = itertools.count(count, -1)
+
+    def trace(frame, event, arg):
+        if frame.f_code.co_filename != capture.__file__ or frame.f_code.co_name != place:
+            return None
+        if event == "line" and next(left) == 0:
+            raise Interrupt
+        return trace
+
+    f, x = fb.compile(lambda x: x * 2), fb.ones(2)
+    f(x)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for _ in range(2):
+            f(x)
+    except Interrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupt_anywhere_around_a_capture_leaves_nothing_that_listens(plain):
+    backend, kernels = plain([1.0])._be.backend, dict(plain([1.0])._be.kernels)
+    for place, step in PLACES.items():
+        hits = 0
+        for count in itertools.chain(range(3), itertools.count(3, step)):
+            if not compiled_with_an_interrupt_at(place, count):
+                break
+            hits += 1
+            assert plain([1.0])._be.backend is backend, (place, count)
+            assert plain([1.0])._be.kernels == kernels
+            assert not capture.busy()
+        assert hits > 5
+    f = fb.compile(lambda x: x * 3)
+    assert [f(plain([float(i)])).item() for i in range(4)] == [0.0, 3.0, 6.0, 9.0]
+    assert f.explain().plans == 1
