@@ -11,6 +11,13 @@ w = torch.rand(2, 3)
 layer = nn.Linear(3, 2)
 
 torch.nosuch()  # wrong
+nn.Lineer(2, 3)  # wrong
+torch.autograd.gradd(w)  # wrong
+torch.cuda.is_avalable()  # wrong
+torch.distributions.Nromal(0, 1)  # wrong
+torch.jit.scrpt(layer)  # wrong
+torch.testing.assert_closer(w, w)  # wrong
+torch.utils.sumary(layer)  # wrong
 torch.rand("a")  # wrong
 torch.rand(2).nosuch()  # wrong
 torch.zeros(2, dtype="float32")  # wrong

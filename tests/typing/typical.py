@@ -9,6 +9,7 @@ import flambeau as torch
 import flambeau.nn.functional as F
 from flambeau import Tensor, nn
 from flambeau.utils.data import DataLoader, TensorDataset
+from flambeau.utils.data.distributed import DistributedSampler
 
 
 class Block(nn.Module):
@@ -152,6 +153,68 @@ class Pictures(nn.Module):
         return self.out(x.view(x.size(0), -1)) + places.sum()
 
 
+class Language(nn.Module):
+    """Results of several forms, of which a program knows which it asks for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(9, 8)
+        self.memory = nn.LSTM(8, 8)
+        self.head = nn.Linear(8, 9)
+
+    def forward(self, words: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """The scores of the next word, and the loss where there is something to compare with."""
+        seen, (_, cell) = self.memory(self.words(words))
+        scores = self.head(seen) + cell.sum()
+        if targets is None:
+            return scores, None
+        return scores, F.cross_entropy(scores.view(-1, 9), targets.view(-1))
+
+
+def language(words: Tensor, kept: Tensor | None = None) -> Tensor:
+    """A loss that is there, and an argument that is."""
+    model = Language()
+    scores, loss = model(words, words)
+    loss.backward()
+    model.requires_grad_(False)
+    for rows, place in ((range(2), torch.tensor([0, 1])),):
+        scores[rows, place] = scores[[0], 1:2].detach()
+    if model.training:
+        kept = scores.detach()
+    model.head.weight *= 0.5
+    return nn.Identity()(kept).sum() + loss.item()
+
+
+def kinds(layer: nn.Module) -> bool:
+    """Names by their paths, as older programs write them, and of modules that are loaded late."""
+    known = (
+        torch.nn.modules.conv.Conv2d,
+        torch.nn.modules.activation.MultiheadAttention,
+        torch.nn.modules.container.ParameterList,
+        torch.nn.modules.linear.NonDynamicallyQuantizableLinear,
+        torch.nn.modules.loss.CrossEntropyLoss,
+        torch.nn.modules.pixelshuffle.PixelShuffle,
+        torch.nn.modules.pooling.MaxUnpool2d,
+        torch.nn.modules.rnn.LSTMCell,
+    )
+    normal = torch.distributions.normal.Normal(0.0, 1.0)
+    half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    made = torch.cuda.FloatTensor if half else torch.FloatTensor
+    return isinstance(layer, known) or made is normal.mean
+
+
+def as_tensor(x: str | Tensor) -> Tensor:
+    """A tensor, or what a text says."""
+    if not torch.is_tensor(x):
+        return torch.tensor([float(word) for word in x.split()])
+    return x.flatten()
+
+
+def sampler(data: torch.utils.data.Dataset[tuple[Tensor, ...]]) -> DistributedSampler:
+    """A sampler of a data set whose class need not say that it has a length."""
+    return DistributedSampler(data, num_replicas=1, rank=0)
+
+
 def set_up() -> None:
     """What many programs begin with."""
     torch.manual_seed(0)
@@ -166,4 +229,7 @@ if __name__ == "__main__":
     print(Pictures()(torch.randn(2, 1, 12, 12)).shape)
     network = Classifier(8, 3)
     print(train(network, 2), accuracy(network, torch.randn(4, 8), torch.zeros(4)))
+    print(language(torch.tensor([[1, 2, 3], [4, 5, 6]])), kinds(nn.Conv2d(1, 1, 1)))
+    print(as_tensor("1 2").equal(as_tensor(torch.tensor([1.0, 2.0]))))
+    print(len(sampler(TensorDataset(torch.ones(2)))))
     print(forms(torch.randn(3, 4)).shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.keywords import documented
@@ -10,8 +12,11 @@ from flambeau._storages.untyped import UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
-def is_tensor(obj: object) -> bool:
+
+def is_tensor(obj: object) -> TypeIs[Tensor]:
     """Whether `obj` is a tensor.
 
     >>> import flambeau as fb

@@ -9,7 +9,7 @@ rebuilds its node.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Node, next_seq
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
     from flambeau.ops.declaration.namespace import TensorNamespace
 
+Own = TypeVar("Own", bound="Tensor")
+
 
 _OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
@@ -61,7 +63,7 @@ class CopySlices(Node):
         return without_region(F, g, self.saved, self.region), part
 
 
-def inplace(function: Callable[..., Any], self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) -> Own:
     """Replace the values of `self` by ``function(self, *args, **kwargs)``."""
     saves = kwargs.pop("_saves_self", True)
     scatters = kwargs.pop("_scatters", False)

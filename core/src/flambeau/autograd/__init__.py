@@ -18,9 +18,12 @@ from flambeau.autograd._passes import backward, grad
 
 if TYPE_CHECKING:
     from flambeau.autograd import forward_ad as forward_ad
+    from flambeau.autograd import function as function
     from flambeau.autograd import functional as functional
     from flambeau.autograd import graph as graph
     from flambeau.autograd import profiler as profiler
+    from flambeau.autograd import variable as variable
+    from flambeau.autograd._gradcheck import GradcheckError as GradcheckError
     from flambeau.autograd._gradcheck import gradcheck as gradcheck
     from flambeau.autograd._gradcheck import gradgradcheck as gradgradcheck
     from flambeau.autograd.function import Function as Function
@@ -59,15 +62,16 @@ _LAZY = {
     "variable": "variable",
 }
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_LAZY[name]}")
-    # A function and its module may share a name: the package's attribute is the function.
-    value = getattr(module, name, module)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = importlib.import_module(f"{__name__}.{_LAZY[name]}")
+        # A function and its module may share a name: the package's attribute is the function.
+        value = getattr(module, name, module)
+        globals()[name] = value
+        return value
 
 
 _tell(__name__)

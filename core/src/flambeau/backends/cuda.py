@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.attention_kernels import attention_kernels
@@ -10,6 +11,8 @@ from flambeau.backends._switch import Switch
 from flambeau.plugin.host import host
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flambeau._types.hints import DeviceLike
 
 
@@ -145,6 +148,30 @@ def enable_cudnn_sdp(enabled: bool) -> None:
     >>> fb.backends.cuda.enable_cudnn_sdp(True)
     """
     attention_kernels.cudnn = bool(enabled)
+
+
+@contextmanager
+def sdp_kernel(
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+) -> Iterator[None]:
+    """A block with some kernels of attention; `nn.attention.sdpa_kernel` is its newer form.
+
+    >>> import flambeau as fb
+    >>> with fb.backends.cuda.sdp_kernel(enable_flash=False):
+    ...     fb.backends.cuda.flash_sdp_enabled()
+    False
+    """
+    kernels = attention_kernels
+    before = kernels.flash, kernels.math, kernels.efficient, kernels.cudnn
+    enabled = enable_flash, enable_math, enable_mem_efficient, enable_cudnn
+    kernels.flash, kernels.math, kernels.efficient, kernels.cudnn = map(bool, enabled)
+    try:
+        yield
+    finally:
+        kernels.flash, kernels.math, kernels.efficient, kernels.cudnn = before
 
 
 def cudnn_sdp_enabled() -> bool:

@@ -54,38 +54,11 @@ MOVED = {
         "flambeau.multiprocessing": """ProcessContext ProcessExitedException ProcessRaisedException
             SpawnContext spawn start_processes""",
     },
-    "nn.modules.activation": {
-        "flambeau.nn.modules.attention": "MultiheadAttention",
-        "flambeau.nn.modules.piecewise_activation": """Threshold Hardtanh ReLU6 Hardsigmoid
-            Hardswish Hardshrink Softshrink Tanhshrink""",
-        "flambeau.nn.modules.probability": "Softmin Softmax Softmax2d LogSoftmax",
-    },
     "nn.modules.batchnorm": {_LAZY: "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d"},
-    "nn.modules.channelshuffle": {"flambeau.nn.modules.shuffling": "ChannelShuffle"},
-    "nn.modules.container": {
-        "flambeau.nn.modules.parameter_container": "ParameterList ParameterDict"
-    },
-    "nn.modules.conv": {
-        "flambeau.nn.modules.convolution": "_ConvNd Conv1d Conv2d Conv3d",
-        "flambeau.nn.modules.transposed_convolution": """_ConvTransposeNd ConvTranspose1d
-            ConvTranspose2d ConvTranspose3d""",
-        _LAZY: """LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d
-            LazyConvTranspose3d""",
-        "flambeau.nn.modules.utils": "_single _pair _triple _reverse_repeat_tuple",
-    },
     "nn.modules.instancenorm": {
         _LAZY: "LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d",
     },
-    "nn.modules.linear": {
-        "flambeau.nn.modules.attention": "NonDynamicallyQuantizableLinear",
-        _LAZY: "LazyLinear",
-    },
-    "nn.modules.pixelshuffle": {"flambeau.nn.modules.shuffling": "PixelShuffle PixelUnshuffle"},
-    "nn.modules.pooling": {
-        "flambeau.nn.modules.fractional_pooling": "FractionalMaxPool2d FractionalMaxPool3d",
-        "flambeau.nn.modules.unpooling": "_MaxUnpoolNd MaxUnpool1d MaxUnpool2d MaxUnpool3d",
-    },
-    "nn.modules.rnn": {"flambeau.nn.modules.rnn_cell": "RNNCellBase RNNCell LSTMCell GRUCell"},
+    "nn.modules.linear": {_LAZY: "LazyLinear"},
     "onnx.errors": {"flambeau.onnx": "UnsupportedOperatorError"},
     "onnx.utils": {
         "flambeau.onnx": """export export_to_pretty_string is_in_onnx_export

@@ -6,6 +6,8 @@ Importing it loads nothing. Without the package ``flambeau-cupy``, a driver or a
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flambeau._storages import typed as _storage_typed
 from flambeau.absence import tell as _tell
 from flambeau.accelerator._graphs import (
@@ -102,10 +104,39 @@ def current_blas_handle() -> int:
     return handle()
 
 
-def __getattr__(name: str) -> bool:
-    if name == "_initialized":  # PyTorch keeps it as a variable, which programs look at
-        return is_initialized()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the current device computes in bfloat16; False where there is none.
+
+    Args:
+        including_emulation: whether a device counts that has no instructions for it.
+
+    >>> import flambeau as fb
+    >>> fb.cuda.is_available() or not fb.cuda.is_bf16_supported()
+    True
+    """
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
+if TYPE_CHECKING:
+    from flambeau._tensor.legacy import LegacyTensorType
+
+    _initialized: bool
+    BFloat16Tensor: LegacyTensorType
+    BoolTensor: LegacyTensorType
+    ByteTensor: LegacyTensorType
+    CharTensor: LegacyTensorType
+    DoubleTensor: LegacyTensorType
+    FloatTensor: LegacyTensorType
+    HalfTensor: LegacyTensorType
+    IntTensor: LegacyTensorType
+    LongTensor: LegacyTensorType
+    ShortTensor: LegacyTensorType
+else:
+
+    def __getattr__(name: str) -> bool:
+        if name == "_initialized":  # PyTorch keeps it as a variable, which programs look at
+            return is_initialized()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _tell(__name__)

@@ -21,9 +21,53 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flambeau.distributions import bernoulli as bernoulli
+    from flambeau.distributions import beta as beta
+    from flambeau.distributions import binomial as binomial
+    from flambeau.distributions import categorical as categorical
+    from flambeau.distributions import cauchy as cauchy
+    from flambeau.distributions import chi2 as chi2
+    from flambeau.distributions import constraint_registry as constraint_registry
     from flambeau.distributions import constraints as constraints
+    from flambeau.distributions import continuous_bernoulli as continuous_bernoulli
+    from flambeau.distributions import dirichlet as dirichlet
+    from flambeau.distributions import distribution as distribution
+    from flambeau.distributions import exp_family as exp_family
+    from flambeau.distributions import exponential as exponential
+    from flambeau.distributions import fishersnedecor as fishersnedecor
+    from flambeau.distributions import gamma as gamma
+    from flambeau.distributions import generalized_pareto as generalized_pareto
+    from flambeau.distributions import geometric as geometric
+    from flambeau.distributions import gumbel as gumbel
+    from flambeau.distributions import half_cauchy as half_cauchy
+    from flambeau.distributions import half_normal as half_normal
+    from flambeau.distributions import independent as independent
+    from flambeau.distributions import inverse_gamma as inverse_gamma
     from flambeau.distributions import kl as kl
+    from flambeau.distributions import kumaraswamy as kumaraswamy
+    from flambeau.distributions import laplace as laplace
+    from flambeau.distributions import lkj_cholesky as lkj_cholesky
+    from flambeau.distributions import log_normal as log_normal
+    from flambeau.distributions import logistic_normal as logistic_normal
+    from flambeau.distributions import lowrank_multivariate_normal as lowrank_multivariate_normal
+    from flambeau.distributions import mixture_same_family as mixture_same_family
+    from flambeau.distributions import multinomial as multinomial
+    from flambeau.distributions import multivariate_normal as multivariate_normal
+    from flambeau.distributions import negative_binomial as negative_binomial
+    from flambeau.distributions import normal as normal
+    from flambeau.distributions import one_hot_categorical as one_hot_categorical
+    from flambeau.distributions import pareto as pareto
+    from flambeau.distributions import poisson as poisson
+    from flambeau.distributions import relaxed_bernoulli as relaxed_bernoulli
+    from flambeau.distributions import relaxed_categorical as relaxed_categorical
+    from flambeau.distributions import studentT as studentT
+    from flambeau.distributions import transformed_distribution as transformed_distribution
     from flambeau.distributions import transforms as transforms
+    from flambeau.distributions import uniform as uniform
+    from flambeau.distributions import utils as utils
+    from flambeau.distributions import von_mises as von_mises
+    from flambeau.distributions import weibull as weibull
+    from flambeau.distributions import wishart as wishart
     from flambeau.distributions._exact import exact_sampling
     from flambeau.distributions.bernoulli import Bernoulli
     from flambeau.distributions.beta import Beta
@@ -187,14 +231,13 @@ if TYPE_CHECKING:
 else:
     __all__ += _HOMES["transforms"].split()
 
-
-def __getattr__(name: str) -> Any:
-    if name in _PARTS:
-        return import_module(f"{__name__}.{name}")
-    if (home := _MODULES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
-    return found
+    def __getattr__(name: str) -> Any:
+        if name in _PARTS:
+            return import_module(f"{__name__}.{name}")
+        if (home := _MODULES.get(name)) is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        return found
 
 
 def __dir__() -> list[str]:

@@ -93,18 +93,19 @@ _ALIASES["_script_if_tracing"] = "script_if_tracing"
 
 __all__ = ["Final", *sorted(name for name in _NAMES if not name.startswith("_"))]
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    own = _ALIASES.get(name, name)
-    if own in _NAMES:
-        value = getattr(importlib.import_module(f"{__name__}.{_NAMES[own]}"), own)
-        globals()[name] = value
-        return value
-    if name == "passes":
-        return importlib.import_module(f"{__name__}.passes")
-    if name == "Tensor":
-        return importlib.import_module("flambeau").Tensor
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        own = _ALIASES.get(name, name)
+        if own in _NAMES:
+            value = getattr(importlib.import_module(f"{__name__}.{_NAMES[own]}"), own)
+            globals()[name] = value
+            return value
+        if name == "passes":
+            return importlib.import_module(f"{__name__}.passes")
+        if name == "Tensor":
+            return importlib.import_module("flambeau").Tensor
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -37,11 +37,12 @@ __all__ = [
 ]
 __all__ += modules.__all__
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> ModuleType:
-    if name == "attention":  # few programs choose kernels
-        return importlib.import_module("flambeau.nn.attention")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> ModuleType:
+        if name == "attention":  # few programs choose kernels
+            return importlib.import_module("flambeau.nn.attention")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _tell(__name__)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, overload
 
 import flambeau as fb
+from flambeau import Tensor
 from flambeau.nn._call import HookedCall, refused_call
 from flambeau.nn._convert import Conversion
 from flambeau.nn._global_hooks import CALL_HOOKS
@@ -35,10 +36,20 @@ def _forward_unimplemented(self: object, *input: object) -> None:
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result", covariant=True)
+Pair = tuple[Tensor, Tensor]
+Recurrent = tuple[Tensor, Tensor | Pair]
+
+
+class _Untold:
+    """What no ``forward`` returns: to type checkers, those do of which nothing is told."""
 
 
 class _Runs(Protocol[Arguments, Result]):
-    """To type checkers: a module takes what its ``forward`` takes, and returns what that does."""
+    """To type checkers: a module takes what its ``forward`` takes, and returns what that does.
+
+    Where ``forward`` returns one of several types, the program knows which it is and checkers do
+    not: a call then returns any.
+    """
 
     @property
     def forward(self) -> Callable[Arguments, Result]: ...
@@ -73,7 +84,7 @@ class Module(HookRegistration, StateDict, Conversion):
         super().__init_subclass__(**kwargs)
         methods_take_as_annotated(cls)
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
             extra = (
                 f"got an unexpected keyword argument '{next(iter(kwargs))}'"
@@ -96,9 +107,40 @@ class Module(HookRegistration, StateDict, Conversion):
 
     if TYPE_CHECKING:
 
+        @overload
+        def __call__(  # pyright: ignore[reportNoOverloadImplementation] - it stands below
+            self: _Runs[Arguments, _Untold], *args: Arguments.args, **kwargs: Arguments.kwargs
+        ) -> Any: ...
+
+        @overload
+        def __call__(self: _Runs[[Tensor], Tensor], input: Tensor | None) -> Tensor: ...
+
+        @overload
         def __call__(
-            self: _Runs[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-        ) -> Result: ...
+            self: _Runs[Arguments, Tensor], *args: Arguments.args, **kwargs: Arguments.kwargs
+        ) -> Tensor: ...
+
+        @overload
+        def __call__(
+            self: _Runs[Arguments, Pair], *args: Arguments.args, **kwargs: Arguments.kwargs
+        ) -> Pair: ...
+
+        @overload
+        def __call__(
+            self: _Runs[Arguments, Recurrent], *args: Arguments.args, **kwargs: Arguments.kwargs
+        ) -> Recurrent: ...
+
+        @overload
+        def __call__(
+            self: _Runs[Arguments, dict[str, Tensor]],
+            *args: Arguments.args,
+            **kwargs: Arguments.kwargs,
+        ) -> dict[str, Tensor]: ...
+
+        @overload
+        def __call__(
+            self: _Runs[Arguments, Any], *args: Arguments.args, **kwargs: Arguments.kwargs
+        ) -> Any: ...
 
     else:
 

@@ -9,7 +9,7 @@ The template of ``_tensor/methods.py``; `flambeau._tools.expansion` says how it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from flambeau._autograd.node import next_seq
 from flambeau._dispatch import dispatch as _dispatch
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         transposed,
     )
 
-    Subscript: TypeAlias = SupportsIndex | slice | EllipsisType | Tensor | list[Any] | None
+    Subscript: TypeAlias = SupportsIndex | slice | EllipsisType | Tensor | list[Any] | range | None
     Index: TypeAlias = Subscript | tuple[Subscript, ...]
 
 modes = 0
@@ -304,7 +304,7 @@ class TensorMethods:
     def REFLECTED(self, other: Tensor | Number) -> Tensor:
         return slow_binary("OP", other, self)
 
-    def INPLACE(self, other: Tensor | Number) -> Tensor:
+    def INPLACE(self, other: Tensor | Number) -> Self:
         k = type(other)
         be = self._be
         st = self._st
@@ -343,8 +343,8 @@ class TensorMethods:
             return NotImplemented
         return inplace(slow_OP, self, other, _saves_self=SAVES)
 
-    def SLOW_INPLACE(self, other: Tensor | Number) -> Tensor:
-        return self.OP_(other)
+    def SLOW_INPLACE(self, other: Tensor | Number) -> Self:
+        return self.OP_(other)  # pyright: ignore[reportReturnType]
 
     def __getitem__(self, key: Index) -> Tensor:
         k = type(key)

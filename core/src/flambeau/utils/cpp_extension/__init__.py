@@ -62,9 +62,10 @@ ROCM_HOME = None
 IS_HIP_EXTENSION = False
 IS_WINDOWS = False
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    # They derive from setuptools, which only a setup.py needs.
-    if name in ("BuildExtension", "CUDAExtension", "CppExtension"):
-        return getattr(importlib.import_module(f"{__name__}._setuptools"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        # They derive from setuptools, which only a setup.py needs.
+        if name in ("BuildExtension", "CUDAExtension", "CppExtension"):
+            return getattr(importlib.import_module(f"{__name__}._setuptools"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sized
-from typing import Any
+from typing import Any, cast
 
 import flambeau as fb
 from flambeau.overrides import all_take_as_annotated
+from flambeau.utils.data.dataset import Dataset
 from flambeau.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]
@@ -38,7 +39,7 @@ class DistributedSampler(Sampler[int]):
 
     def __init__(
         self,
-        dataset: Sized,
+        dataset: Sized | Dataset[Any],
         num_replicas: int | None = None,
         rank: int | None = None,
         shuffle: bool = True,
@@ -55,12 +56,12 @@ class DistributedSampler(Sampler[int]):
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
             )
-        self.dataset = dataset
+        self.dataset = cast("Sized", dataset)
         self.num_replicas = num_replicas
         self.rank = rank
         self.epoch = 0
         self.drop_last = drop_last
-        count = len(dataset)
+        count = len(self.dataset)
         if drop_last and count % num_replicas:
             self.num_samples = math.ceil((count - num_replicas) / num_replicas)
         else:

@@ -1,5 +1,29 @@
 """The layers, losses and containers of `flambeau.nn`, by family."""
 
+from flambeau.nn.modules import activation as activation
+from flambeau.nn.modules import adaptive as adaptive
+from flambeau.nn.modules import batchnorm as batchnorm
+from flambeau.nn.modules import channelshuffle as channelshuffle
+from flambeau.nn.modules import container as container
+from flambeau.nn.modules import conv as conv
+from flambeau.nn.modules import distance as distance
+from flambeau.nn.modules import dropout as dropout
+from flambeau.nn.modules import flatten as flatten
+from flambeau.nn.modules import fold as fold
+from flambeau.nn.modules import instancenorm as instancenorm
+from flambeau.nn.modules import lazy as lazy
+from flambeau.nn.modules import linear as linear
+from flambeau.nn.modules import loss as loss
+from flambeau.nn.modules import module as module
+from flambeau.nn.modules import normalization as normalization
+from flambeau.nn.modules import padding as padding
+from flambeau.nn.modules import pixelshuffle as pixelshuffle
+from flambeau.nn.modules import pooling as pooling
+from flambeau.nn.modules import rnn as rnn
+from flambeau.nn.modules import sparse as sparse
+from flambeau.nn.modules import transformer as transformer
+from flambeau.nn.modules import upsampling as upsampling
+from flambeau.nn.modules import utils as utils
 from flambeau.nn.modules.activation import (
     CELU,
     ELU,

@@ -6,6 +6,19 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn.module import Module
+from flambeau.nn.modules.attention import MultiheadAttention as MultiheadAttention
+from flambeau.nn.modules.piecewise_activation import Hardshrink as Hardshrink
+from flambeau.nn.modules.piecewise_activation import Hardsigmoid as Hardsigmoid
+from flambeau.nn.modules.piecewise_activation import Hardswish as Hardswish
+from flambeau.nn.modules.piecewise_activation import Hardtanh as Hardtanh
+from flambeau.nn.modules.piecewise_activation import ReLU6 as ReLU6
+from flambeau.nn.modules.piecewise_activation import Softshrink as Softshrink
+from flambeau.nn.modules.piecewise_activation import Tanhshrink as Tanhshrink
+from flambeau.nn.modules.piecewise_activation import Threshold as Threshold
+from flambeau.nn.modules.probability import LogSoftmax as LogSoftmax
+from flambeau.nn.modules.probability import Softmax as Softmax
+from flambeau.nn.modules.probability import Softmax2d as Softmax2d
+from flambeau.nn.modules.probability import Softmin as Softmin
 from flambeau.nn.parameter import Parameter
 
 

@@ -9,14 +9,10 @@ from flambeau import Tensor
 from flambeau.nn import init
 from flambeau.nn.functional.attention import multi_head_attention_forward
 from flambeau.nn.module import Module
-from flambeau.nn.modules.linear import Linear
+from flambeau.nn.modules.linear import NonDynamicallyQuantizableLinear
 from flambeau.nn.parameter import Parameter
 
 Device = fb.device | str | int | None
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    """A `Linear` under the name that PyTorch's models show for the output projection."""
 
 
 class MultiheadAttention(Module):

@@ -12,6 +12,9 @@ from flambeau.nn.functional._arguments import whole_number
 from flambeau.nn.module import Module
 from flambeau.nn.modules._fused_layers import ACTIVATIONS, activated, together
 from flambeau.nn.modules.linear import Linear
+from flambeau.nn.modules.parameter_container import ParameterDict as ParameterDict
+from flambeau.nn.modules.parameter_container import ParameterList as ParameterList
+from flambeau.nn.modules.parameter_container import pairs
 
 
 class _Indexed(Module):
@@ -367,28 +370,3 @@ class ModuleDict(Module):
         """
         for key, module in pairs(modules, "ModuleDict"):
             self[key] = module
-
-
-def pairs(values: object, who: str) -> list[tuple[str, Any]]:
-    """The pairs of a mapping, of a module dictionary or of an iterable of pairs."""
-    if not isinstance(values, Iterable):
-        raise TypeError(
-            f"{who}.update should be called with an iterable of key/value pairs, "
-            f"but got {type(values).__name__}"
-        )
-    if hasattr(values, "items"):
-        return list(values.items())  # pyright: ignore[reportAttributeAccessIssue]
-    found = []
-    for place, pair in enumerate(values):
-        if not isinstance(pair, Iterable):
-            raise TypeError(
-                f"{who} update sequence element #{place} should be Iterable; "
-                f"is {type(pair).__name__}"
-            )
-        pair = tuple(pair)
-        if len(pair) != 2:
-            raise ValueError(
-                f"{who} update sequence element #{place} has length {len(pair)}; 2 is required"
-            )
-        found.append(pair)
-    return found

@@ -6,8 +6,8 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn.functional._arguments import Size
 from flambeau.nn.module import Module
-from flambeau.nn.modules.pooling import Size
 from flambeau.nn.modules.utils import ntuple
 
 

@@ -84,6 +84,10 @@ class Linear(Module):
         )
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A `Linear` with which attention ends, under the name that PyTorch's models show."""
+
+
 class Bilinear(Module):
     """y_k = x1ᵀ·W_k·x2 + b_k.
 

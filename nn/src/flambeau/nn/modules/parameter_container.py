@@ -10,7 +10,6 @@ from typing import Any, Self, overload
 from flambeau import Tensor
 from flambeau.nn._registry import typename
 from flambeau.nn.module import Module
-from flambeau.nn.modules.container import pairs
 from flambeau.nn.parameter import Parameter
 
 
@@ -317,3 +316,28 @@ def _checked(key: object) -> str:
             f"(type is '{type(key).__name__}')"
         )
     return key
+
+
+def pairs(values: object, who: str) -> list[tuple[str, Any]]:
+    """The pairs of a mapping, of a module dictionary or of an iterable of pairs."""
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"{who}.update should be called with an iterable of key/value pairs, "
+            f"but got {type(values).__name__}"
+        )
+    if hasattr(values, "items"):
+        return list(values.items())  # pyright: ignore[reportAttributeAccessIssue]
+    found = []
+    for place, pair in enumerate(values):
+        if not isinstance(pair, Iterable):
+            raise TypeError(
+                f"{who} update sequence element #{place} should be Iterable; "
+                f"is {type(pair).__name__}"
+            )
+        pair = tuple(pair)
+        if len(pair) != 2:
+            raise ValueError(
+                f"{who} update sequence element #{place} has length {len(pair)}; 2 is required"
+            )
+        found.append(pair)
+    return found

@@ -7,10 +7,16 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn.functional._arguments import Size
 from flambeau.nn.module import Module
+from flambeau.nn.modules.fractional_pooling import FractionalMaxPool2d as FractionalMaxPool2d
+from flambeau.nn.modules.fractional_pooling import FractionalMaxPool3d as FractionalMaxPool3d
+from flambeau.nn.modules.unpooling import MaxUnpool1d as MaxUnpool1d
+from flambeau.nn.modules.unpooling import MaxUnpool2d as MaxUnpool2d
+from flambeau.nn.modules.unpooling import MaxUnpool3d as MaxUnpool3d
+from flambeau.nn.modules.unpooling import _MaxUnpoolNd as _MaxUnpoolNd
 from flambeau.nn.modules.utils import ntuple
 
-Size = int | Sequence[int]
 Sizes = int | Sequence[int | None] | None
 
 

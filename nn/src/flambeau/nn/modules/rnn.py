@@ -12,6 +12,10 @@ from flambeau import Tensor
 from flambeau.nn import init
 from flambeau.nn._refusals import need_room, refused
 from flambeau.nn.module import Module
+from flambeau.nn.modules.rnn_cell import GRUCell as GRUCell
+from flambeau.nn.modules.rnn_cell import LSTMCell as LSTMCell
+from flambeau.nn.modules.rnn_cell import RNNCell as RNNCell
+from flambeau.nn.modules.rnn_cell import RNNCellBase as RNNCellBase
 from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence
 from flambeau.overrides import warn
@@ -244,7 +248,7 @@ class RNNBase(Module):
             raise _no_tensor("hx", hx)
         return hx.index_select(1, permutation)
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+    def forward(self, input: Any, hx: Any = None) -> Any:
         """The outputs of the last layer for every step, and the final states of all layers."""
         packed = isinstance(input, PackedSequence)
         x, batch_sizes, order, back = input if packed else (input, None, None, None)
