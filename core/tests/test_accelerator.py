@@ -951,3 +951,16 @@ def test_the_cache_of_fft_plans_belongs_to_a_device():
         _ = fb.backends.cuda.cufft_plan_cache.size
     with pytest.raises(RuntimeError, match="cuda"):
         fb.backends.cuda.cufft_plan_cache[0].clear()
+
+
+@pytest.mark.parametrize(
+    ("capability", "computed", "at_all"),
+    [(None, False, False), ((7, 5), False, True), ((8, 0), True, True)],
+)
+def test_bfloat16_is_computed_from_the_eighth_generation_on(
+    monkeypatch, capability, computed, at_all
+):
+    monkeypatch.setattr(fb.cuda, "is_available", lambda: capability is not None)
+    monkeypatch.setattr(fb.cuda, "get_device_capability", lambda: capability)
+    assert fb.cuda.is_bf16_supported(including_emulation=False) is computed
+    assert fb.cuda.is_bf16_supported() is at_all
