@@ -38,6 +38,18 @@ def test_none_is_no_input_of_the_model(which, named):
     assert fb.equal(fb.from_numpy(session.run(None, feed)[0]), optional(x, **given))
 
 
+def test_a_dictionary_whose_keys_are_no_names_is_an_argument():
+    def total(parts):
+        return parts["first"] + parts["second"] * 2
+
+    parts = {"first": fb.randn(2), "second": fb.randn(2)}
+    session = session_of(total, (parts,))
+    names = [i.name for i in session.get_inputs()]
+    assert len(names) == 2
+    feed = dict(zip(names, (each.numpy() for each in parts.values()), strict=True))
+    assert fb.equal(fb.from_numpy(session.run(None, feed)[0]), total(parts))
+
+
 def test_tensors_of_sizes_are_those_of_each_input():
     def sizes(x):
         return (

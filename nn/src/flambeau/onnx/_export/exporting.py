@@ -549,7 +549,7 @@ def made_model(
     if isinstance(args, Tensor) or not isinstance(args, list | tuple):
         args = (args,)
     given = tuple(args)
-    if given and isinstance(given[-1], dict) and not named and not _takes(model, len(given)):
+    if given and isinstance(given[-1], dict) and not named and not _takes(model, given):
         named, given = given[-1], given[:-1]
     for what, names in (("input_names", input_names), ("output_names", output_names)):
         if isinstance(names, str):
@@ -633,17 +633,22 @@ def _name(model: object, before: Names | None) -> str:
     return type(model).__name__ if isinstance(model, nn.Module) else "main_graph"
 
 
-def _takes(model: Any, count: int) -> bool:
-    """Whether a dictionary at the end of the arguments is one of them."""
+def _takes(model: Any, given: tuple[Any, ...]) -> bool:
+    """Whether a dictionary at the end of the arguments is one of them, and none of names."""
     import inspect
 
     function = model.forward if isinstance(model, nn.Module) else model
     try:
-        inspect.signature(function).bind(*([None] * count))
+        signature = inspect.signature(function)
+        signature.bind(*given)
     except (TypeError, ValueError):
         return False
-    last = list(inspect.signature(function).parameters.values())
-    return len(last) >= count and "dict" in str(last[count - 1].annotation).lower()
+    parameters, last = signature.parameters, given[-1]
+    rest = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    if last and not rest and not any(key in parameters for key in last):
+        return True
+    at = list(parameters.values())[len(given) - 1 :]
+    return bool(at) and "dict" in str(at[0].annotation).lower()
 
 
 def save(proto: Any, f: Any, beside: Beside | None) -> None:
