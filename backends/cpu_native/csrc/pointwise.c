@@ -336,6 +336,32 @@ ARITHMETIC(div, g / x, g / x)
 ARITHMETIC(maximum, g >= x || g != g ? g : x, IF(IS(g, GE, x) | IS_NAN(g), x, g))
 ARITHMETIC(minimum, g <= x || g != g ? g : x, IF(IS(g, LE, x) | IS_NAN(g), x, g))
 
+/* a + b * c, rounded once; c is as long as a, or a number. */
+typedef struct {
+    void *out;
+    const void *a, *b, *c;
+    int is_number;
+} MultiplyAdd;
+
+#define MULTIPLY_ADD(T, S, fused)                                                             \
+    WIDE static void multiply_add_step_##S(const void *context, int64_t begin, int64_t end) { \
+        const MultiplyAdd *k = context;                                                       \
+        T *restrict out = k->out;                                                             \
+        const T *restrict a = k->a, *restrict b = k->b, *restrict c = k->c;                   \
+        if (k->is_number) {                                                                   \
+            const T u = c[0];                                                                 \
+            _Pragma("omp simd") for (int64_t i = begin; i < end; i++) out[i] = fused(b[i], u, a[i]);    \
+        } else {                                                                              \
+            _Pragma("omp simd") for (int64_t i = begin; i < end; i++) out[i] = fused(b[i], c[i], a[i]); \
+        }                                                                                     \
+    }                                                                                         \
+    static void multiply_add_##S(const Args *k) {                                             \
+        MultiplyAdd c = {k->p[0], k->p[1], k->p[2], k->p[3], k->n[1] == 1};                   \
+        split(multiply_add_step_##S, &c, k->n[0], team(k, k->n[0]));                          \
+    }
+MULTIPLY_ADD(float, f32, fmaf)
+MULTIPLY_ADD(double, f64, fma)
+
 typedef struct {
     char *out;
     const char *a;
@@ -446,6 +472,7 @@ const Row pointwise_rows[] = {
     {"cast_f32", "wri", "d0,w0", cast_f32}, {"cast_f64", "wri", "w0,d0", cast_f64},
     ROWS(add, "wrriii", REPEATED), ROWS(sub, "wrriii", REPEATED), ROWS(mul, "wrriii", REPEATED), ROWS(div, "wrriii", REPEATED),
     ROWS(maximum, "wrriii", REPEATED), ROWS(minimum, "wrriii", REPEATED),
+    ROWS(multiply_add, "wrrrii", "t0,t0,t0,t0|1"),
     {"copy", "wrii", "b(0+1),b0", copy}, {"clear", "wi", "b0", clear},
     {NULL, NULL, NULL, NULL},
 };

@@ -54,6 +54,11 @@ WIDE static void choose(float *out, const float *is_first, const float *a, const
     for (int64_t i = 0; i < n; i++) out[i] = is_first[i] != 0 ? a[i] : b[i];
 }
 
+WIDE static void multiply_add(float *out, const float *a, const float *b, const float *c, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = fmaf(b[i], c[i], a[i]);
+}
+
 /* A NaN of a row is its extremum. */
 #define PRAGMA(text) _Pragma(#text)
 #define EXTREMUM(name, relation)                                                                  \
@@ -104,6 +109,7 @@ int find_instruction(Instruction *i, const char *name) {
         {"latter_maximum", EACH, latter_maximum_loop, NULL},
         {"latter_minimum", EACH, latter_minimum_loop, NULL},
         {"where", CHOOSE, NULL, NULL},      {"expand", EXPAND, NULL, NULL},
+        {"multiply_add", MULTIPLY_ADD, NULL, NULL},
         {"sum", REDUCE, NULL, sum_of_rows}, {"amax", REDUCE, NULL, max_of_rows},
         {"amin", REDUCE, NULL, min_of_rows},
     };
@@ -271,6 +277,10 @@ static void execute(const Instruction *i, char *const *at, int64_t m, int64_t co
         case EXPAND:
             for (int64_t r = 0; r < rows; r++)
                 fill((float *)(void *)at[i->to] + r * columns, at[i->a] + r * (int64_t)sizeof(float), columns);
+            break;
+        case MULTIPLY_ADD:
+            multiply_add((float *)(void *)at[i->to], (const float *)(void *)at[i->a],
+                         (const float *)(void *)at[i->b], (const float *)(void *)at[i->c], m);
             break;
         default:
             choose((float *)(void *)at[i->to], (const float *)(void *)at[i->a],

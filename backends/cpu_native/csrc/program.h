@@ -24,9 +24,9 @@ void sum_of_rows(float *out, const float *a, int64_t rows, int64_t columns, doub
 #define MAX_COLUMNS 4096 /* of programs with rows: a tile has whole ones */
 
 /* How an instruction goes through its registers: element by element; one value a row; a row to its
-   value; a value to its row; element by element with three operands; element by element with the value of
+   value; a value to its row; element by element with three operands, by choice or by multiplication and addition; element by element with the value of
    the row, as first or as second operand. */
-enum { EACH, EACH_ROW, REDUCE, EXPAND, CHOOSE, BY_FIRST, BY_SECOND, WAYS };
+enum { EACH, EACH_ROW, REDUCE, EXPAND, CHOOSE, MULTIPLY_ADD, BY_FIRST, BY_SECOND, WAYS };
 typedef void (*Reducer)(float *out, const float *a, int64_t rows, int64_t columns, double divisor);
 
 typedef struct {

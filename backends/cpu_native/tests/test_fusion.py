@@ -89,6 +89,10 @@ BINARY: list[Any] = [
     lambda x, y: fb.minimum(x, y),
     lambda x, y: fb.where(x > y, x, y * 2),
     lambda x, y: fb.where(x <= 0, y, 0.0),
+    lambda x, y: fb.add(x, y, alpha=0.3),
+    lambda x, y: fb.sub(x, y, alpha=0.7),
+    lambda x, y: fb.addcmul(x, y, x, value=0.5),
+    lambda x, y: fb.addcmul(x, x, y),
 ]
 ROWS: list[Any] = [
     lambda x: x - x.mean(-1, keepdim=True),
@@ -99,7 +103,13 @@ ROWS: list[Any] = [
     lambda x: x.mean(-1, keepdim=True) - x,
     lambda x: fb.where(x > 0, x, x.mean(-1, keepdim=True)),
     lambda x: fb.maximum(x.mean(-1, keepdim=True) * 0.5, x) if x.numel() else x,
+    lambda x: chosen_by_row(x.mean(-1, keepdim=True)) * x,
+    lambda x: fb.add(x, fb.add(x.mean(-1, keepdim=True), x.sum(-1, keepdim=True), alpha=0.3)),
 ]
+
+
+def chosen_by_row(row: fb.Tensor) -> fb.Tensor:
+    return fb.where(row > 0, row, row * 2) + row
 
 
 def operands(shape: tuple[int, ...]) -> list[fb.Tensor]:
@@ -185,6 +195,10 @@ def test_rows_and_what_is_made_of_them_are_one_program(programs: list[Any]) -> N
 
     agree(norm, fb.randn(30, 200), fb.randn(200), fb.randn(200))
     assert ops_of(programs) == ["fused"]
+
+
+def test_choices_by_row_are_calls_of_their_own() -> None:
+    agree(lambda x: [chosen_by_row(x.amax(-1, keepdim=True)) * x], fb.randn(64, 33))
 
 
 def test_small_arrays_keep_the_functions_of_numpy(programs: list[Any]) -> None:

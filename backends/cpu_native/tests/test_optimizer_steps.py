@@ -115,7 +115,7 @@ STEPS = {
     [(name, options) for name, (_, _, choices) in STEPS.items() for options in choices],
     ids=str,
 )
-def test_steps_of_other_optimisers_round_as_numpy_does(name, options, dtype):
+def test_steps_of_other_optimisers_are_numpys_but_for_rounding(name, options, dtype):
     arrays, scalars, _ = STEPS[name]
     tight = 256 * np.finfo(dtype).eps
     sides = []

@@ -22,8 +22,8 @@ from flambeau.ops.spatial.adaptive_pooling import adaptive_max_pool2d as adaptiv
 from flambeau.ops.spatial.adaptive_pooling import adaptive_max_pool3d as adaptive_max_pool3d
 from flambeau.ops.pointwise.elementwise import add as add
 from flambeau.ops.matrices.products import addbmm as addbmm
-from flambeau.ops.pointwise.elementwise import addcdiv as addcdiv
-from flambeau.ops.pointwise.elementwise import addcmul as addcmul
+from flambeau.ops.pointwise.multiply_add import addcdiv as addcdiv
+from flambeau.ops.pointwise.multiply_add import addcmul as addcmul
 from flambeau.ops.matrices.linalg import addmm as addmm
 from flambeau.ops.matrices.products import addmv as addmv
 from flambeau.ops.matrices.products import addr as addr
@@ -268,7 +268,7 @@ from flambeau.ops.pointwise.binary import lcm as lcm
 from flambeau.ops.pointwise.floating_point import ldexp as ldexp
 from flambeau.ops.pointwise.elementwise import le as le
 from flambeau.ops.layers.activation import leaky_relu as leaky_relu
-from flambeau.ops.pointwise.elementwise import lerp as lerp
+from flambeau.ops.pointwise.multiply_add import lerp as lerp
 from flambeau.ops.pointwise.elementwise import less as less
 from flambeau.ops.pointwise.elementwise import less_equal as less_equal
 from flambeau.ops.special_functions.special import lgamma as lgamma

@@ -219,8 +219,6 @@ from flambeau.ops.pointwise.elementwise import (
     absolute,
     acos,
     add,
-    addcdiv,
-    addcmul,
     arccos,
     arcsin,
     arctan,
@@ -258,7 +256,6 @@ from flambeau.ops.pointwise.elementwise import (
     isinf,
     isnan,
     le,
-    lerp,
     less,
     less_equal,
     log,
@@ -458,6 +455,11 @@ from flambeau.ops.shapes.movement import (
     unsqueeze,
     view,
     view_as,
+)
+from flambeau.ops.pointwise.multiply_add import (
+    addcdiv,
+    addcmul,
+    lerp,
 )
 from flambeau.ops.layers.normalization import (
     batch_norm,

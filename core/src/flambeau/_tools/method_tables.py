@@ -110,6 +110,8 @@ CONDITIONS = {
     "sub": "not legacy and alpha == 1",
     "div": "rounding_mode is None",
 }
+# Functions that add another tensor times a factor.
+FACTORS = {"add": "alpha", "sub": "-alpha"}
 
 
 def method_tables(
@@ -274,6 +276,8 @@ def _forwarded_(f: Function, hints: Hints) -> Row:
     first += _through_operator(f.name, {op: method for method, op in INPLACE_OPERATORS})
     if f.public.same_dtype:
         first += "check_same_dtype(self, dim, dtype)\n"
+    if f.name in FACTORS:
+        first += f"if not legacy and added_to(self, other, {FACTORS[f.name]}):\n    return self\n"
     return {
         "FORWARDED_": f"{f.name}_",
         "NAME": f.name,

@@ -56,6 +56,7 @@ _EXACT = {
     **dict.fromkeys("neg abs sqrt square reciprocal floor ceil trunc round".split(), 1),
     **dict.fromkeys("add sub mul div eq ne lt le gt ge".split(), 2),
     "where": 3,
+    "multiply_add": 3,
 }
 _COMPILED = {
     **dict.fromkeys("sigmoid silu erf rsqrt sign softplus clamp leaky_relu gelu".split(), 1),

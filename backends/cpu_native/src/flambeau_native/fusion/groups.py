@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from flambeau.plugin import bool_
 from flambeau.plugin.plan import Plan, Slot, Step
 from flambeau_native.fusion.calls import Call, Reader
 from flambeau_native.fusion.program import TooLongError, outline, program
@@ -55,6 +56,10 @@ class _Group:
                 return not reads & self.rows
             return all(specs[slot][0] == row for slot in reads & self.rows)
         if call.reduces or call.parts or not self.rows or call.shape != (*self.shape[:-1], 1):
+            return False
+        # Instructions by row have two operands, and their results are numbers.
+        is_bool = reader.plan.specs[call.step.results][1] is bool_
+        if is_bool or any(len(operands) == 3 for _, operands, _ in call.lines):
             return False
         # A value a row, of such values and numbers alone.
         others = {slot for line in call.lines for slot in line[1] if type(slot) is Slot}

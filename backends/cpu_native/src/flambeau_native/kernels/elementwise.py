@@ -17,6 +17,7 @@ from flambeau_native.kernels._common import (
     FLOAT64,
     Array,
     Kernel,
+    alike,
     bytes_of,
     compiled,
     made,
@@ -205,6 +206,29 @@ def _make_pow() -> Kernel:
     return power
 
 
+def _make_multiply_add() -> Kernel:
+    find, row_major, spread = compiled("multiply_add").get, np.ascontiguousarray, np.broadcast_to
+    roles = [["readonly"]] * 3 + [["writeonly", "allocate"]]
+
+    def multiply_add(a: Array, b: Array, c: Array) -> object:
+        run, shape, is_number = find(a.dtype), a.shape, not c.ndim
+        if run is None:
+            return a + b * c
+        if b.shape == shape and (is_number or c.shape == shape) and alike(a, b, c):
+            out = made(shape, a.dtype)
+            run(out, a, b, c, out.size, is_number)
+            return out
+        # The result has the order in memory that NumPy's arithmetic gives it.
+        out = np.nditer((a, b, c, None), ["zerosize_ok"], roles).operands[3]
+        order = sorted(range(out.ndim), key=lambda d: -out.strides[d])
+        given = [row_major(spread(x, out.shape).transpose(order)) for x in (a, b)]
+        given.append(c if is_number else row_major(spread(c, out.shape).transpose(order)))
+        run(out.transpose(order), *given, out.size, is_number)
+        return out
+
+    return multiply_add
+
+
 _FUNCTIONS = ("neg", "abs", "exp", "log", "sin", "cos", "tanh", "sqrt", "square")
 _ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 
@@ -223,5 +247,6 @@ KERNELS: dict[str, Kernel] = {
 }
 
 if native is not None:
+    KERNELS |= {"multiply_add": _make_multiply_add()}
     KERNELS |= {"cast": make_cast(_make_large_cast())}
     KERNELS |= {"assign": assign, "fill_": fill_, "full": full}

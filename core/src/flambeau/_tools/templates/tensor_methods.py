@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     Index: TypeAlias = Subscript | tuple[Subscript, ...]
 
 modes = 0
-bool_, int64 = D.bool_, D.int64
+bool_, int64, float32, float64 = D.bool_, D.int64, D.float32, D.float64
 # These are bound by `link`.
 node_OP: type[Node] = None
 node_matmul: type[Node] = None
@@ -103,6 +103,32 @@ def lone(t: Tensor, other: object) -> bool:
     if its is not None and other is not t and its.buffer is t._st.buffer:
         return False
     return backend.is_contiguous(a) or 0 not in backend.strides(a)
+
+
+def added_to(self: Tensor, other: Tensor, factor: Number) -> bool:
+    """Whether ``self += factor * other`` was done, without a closer look: nothing is recorded."""
+    if type(factor) is not float or not -1e30 < factor < 1e30 or type(other) not in PLAIN or modes:
+        return False
+    be, dtype, st = self._be, self.dtype, self._st
+    if not (
+        be.strided
+        and be is other._be
+        and dtype is other.dtype
+        and (dtype is float32 or dtype is float64)
+        and self._a.shape == other._a.shape
+        and (
+            not (self._rg or other._rg)
+            or not recording()
+            or not (self.requires_grad or other.requires_grad)
+        )
+        and (st is None or not st.shared or lone(self, other))
+    ):
+        return False
+    if (v := be.consts[dtype].get(factor)) is None:
+        v = scalar_native(be, factor, dtype)
+    be.assign(self._a, be.multiply_add(self._a, other._a, v))
+    count_write(self)
+    return True
 
 
 def count_write(t: Tensor) -> None:

@@ -16,7 +16,6 @@ from flambeau._autograd.node import Binary
 from flambeau._dispatch.arguments import (
     broadcast,
     broadcast_shapes,
-    need_number,
     need_tensor,
 )
 from flambeau._dispatch.dispatch import (
@@ -28,7 +27,7 @@ from flambeau._dispatch.dispatch import (
     slow_unary,
     wrap,
 )
-from flambeau._dispatch.halves import is_half, rounded
+from flambeau._dispatch.halves import is_half
 from flambeau._dispatch.keywords import documented
 from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._dispatch.warning import warn
@@ -652,6 +651,51 @@ def _(F, g, condition, other_shape):
 @_where.gradient("condition")
 def _(F, g):
     return None
+
+
+@composite(title="AddBackward0")
+def _multiply_add(self: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    return self + first * second
+
+
+@_multiply_add.gradient("self")
+def _(F, g, self_shape):
+    return F.sum_to(g, self_shape)
+
+
+@_multiply_add.gradient("first")
+def _(F, g, first_shape, second):
+    return F.sum_to(F.mul(g, second), first_shape)
+
+
+@_multiply_add.gradient("second")
+def _(F, g, first, second_shape):
+    return F.sum_to(F.mul(g, first), second_shape)
+
+
+@_multiply_add.samples(D.float32, D.float64)
+def _(S):
+    a, b, c = S.Arr((2, 3)), S.Arr((2, 3), seed=1), S.Arr((2, 3), seed=2)
+    return [
+        S.Sample((a, b, c), "equal shapes", True),
+        S.Sample((a, b, S.Arr((), seed=2)), "number", True),
+        S.Sample((S.Arr((2, 1)), S.Arr((3,), seed=1), c), "broadcast", True),
+        S.Sample((S.Arr(()), S.Arr((), seed=1), S.Arr((), seed=2)), "scalar", True),
+        S.Sample((S.Arr((0, 3)), S.Arr((3,)), S.Arr(())), "empty"),
+    ]
+
+
+def multiply_add(name: str, x: Any, y: Any, z: Any, dtype: DType) -> Tensor:
+    """x + y·z of numbers and tensors in `dtype`, rounded once where the backend does.
+
+    16-bit floats are computed in float32.
+    """
+    x, y, z = common(name, (x, y, z), dtype)
+    if not dtype.is_floating_point:
+        return x + y * z
+    if is_half(dtype):
+        return cast(_multiply_add(*(cast(t, D.float32) for t in (x, y, z))), dtype)
+    return _multiply_add(x, y, z)
 
 
 class UnaryFunction(Protocol):
@@ -1287,7 +1331,7 @@ def add(
         result = input.__add__(other)  # it has a fast path
         if result is not NotImplemented:
             return result if out is None else deliver(result, out, input, other)
-    return deliver(_with_multiple("add", input, other, alpha), out, input, other)
+    return deliver(_plus("add", input, other, alpha), out, input, other)
 
 
 @public(inplace="method", saves_self=False)
@@ -1311,7 +1355,7 @@ def sub(
         if result is not NotImplemented:
             return result if out is None else deliver(result, out, input, other)
     _sub.check_dtype(D.int64, (input, other))  # a factor would hide a bool
-    return deliver(_with_multiple("sub", input, other, alpha), out, input, other)
+    return deliver(_plus("sub", input, other, alpha), out, input, other)
 
 
 subtract = sub
@@ -1326,38 +1370,26 @@ def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     tensor([ 0, -1])
     """
     _sub.check_dtype(D.int64, (input, other))
-    return _with_multiple("sub", other, input, alpha)
+    return _plus("sub", other, input, alpha)
 
 
-def _with_multiple(name: str, first: Any, second: Any, alpha: Any) -> Tensor:
-    if not (type(alpha) is int and alpha == 1) and isinstance(second, Tensor):
-        dtype = second.dtype
-        if is_half(dtype) and (not isinstance(first, Tensor) or first.dtype is dtype):
-            wide = cast(second, D.float32)
-            start = cast(first, D.float32) if isinstance(first, Tensor) else first
-            if type(alpha) in (int, float):
-                alpha = rounded(alpha, dtype)  # only the product and the sum are exact
-            return cast(binary(name, start, scaled(start, wide, alpha)), dtype)
-    return binary(name, first, scaled(first, second, alpha))
-
-
-def scaled(self: object, other: Any, alpha: Any) -> Any:
-    """alpha * other, checked as PyTorch checks ``alpha``.
+def _plus(name: str, self: Any, other: Any, alpha: Any) -> Tensor:
+    """self ± alpha * other, plus where `name` is add, minus where it is sub.
 
     Raises:
         RuntimeError: alpha is a float (or bool) and the operands are integers (or not bool).
     """
     if type(alpha) is int and alpha == 1:
-        return other
+        return binary(name, self, other)
     if isinstance(alpha, (list, tuple, str, bytes)):
         raise TypeError(f"argument 'alpha' must be Number, not {type(alpha).__name__}")
     if isinstance(alpha, Tensor):
         if alpha.dim() or alpha.requires_grad:
             raise TypeError("add(): argument 'alpha' must be Number, not Tensor")
         alpha = alpha.item()
-    for name, operand in (("input", self), ("other", other)):
+    for role, operand in (("input", self), ("other", other)):
         if isinstance(operand, (list, tuple)):
-            need_tensor(operand, "add", name)
+            need_tensor(operand, "add", role)
     dtype = result_type(self, other)
     if isinstance(alpha, complex) and not dtype.is_complex:
         raise RuntimeError(
@@ -1369,10 +1401,15 @@ def scaled(self: object, other: Any, alpha: Any) -> Any:
         )
     if isinstance(alpha, bool) and dtype is not D.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    tensors = [x for x in (self, other) if isinstance(x, Tensor)]
+    if tensors and dtype.is_floating_point and not any(x.is_sparse for x in tensors):
+        _need_factor(alpha)
+        factor = fitting(alpha, dtype)
+        return multiply_add(name, self, other, factor if name == "add" else -factor, dtype)
     if not isinstance(other, Tensor):
         _need_factor(alpha)
-        return other * alpha
-    return times(cast(other, dtype), alpha)
+        return binary(name, self, other * alpha)
+    return binary(name, self, times(cast(other, dtype), alpha))
 
 
 def _need_factor(factor: Any) -> None:
@@ -1657,99 +1694,6 @@ def clamp_max(input: Tensor, max: Tensor | Number, *, out: Tensor | None = None)
     tensor([-2,  0])
     """
     return clamp(input, None, max, out=out)
-
-
-@public(inplace="method")
-@documented({"start": "input"})
-def lerp(
-    input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None
-) -> Tensor:
-    """input + weight * (end - input), computed from the nearer end.
-
-    Raises:
-        RuntimeError: `end`, or a `weight` with dimensions, is of another dtype than `input`.
-        NotImplementedError: the dtype is not floating.
-
-    >>> import flambeau as fb
-    >>> fb.lerp(fb.tensor([0.0]), fb.tensor([10.0]), 0.5)
-    tensor([5.])
-    """
-    x, dtype = need_tensor(input, "lerp", "input"), input.dtype
-    for name, other in (("end", need_tensor(end, "lerp", "end")), ("weight", weight)):
-        if isinstance(other, Tensor) and other.dtype is not dtype:
-            if name == "end" or other.dim():
-                raise RuntimeError(
-                    f"expected dtype {dtype} for `{name}` but got dtype {other.dtype}"
-                )
-    if not dtype.fp:
-        raise NotImplementedError(f'"lerp" not implemented for {dtype}: needs a floating dtype')
-    if is_half(dtype):
-        by = cast(weight, D.float32) if isinstance(weight, Tensor) else weight
-        found = cast(lerp(cast(x, D.float32), cast(end, D.float32), by), dtype)
-        return deliver(found, out, *[t for t in (input, end, weight) if isinstance(t, Tensor)])
-    way = end - x
-    if not isinstance(weight, Tensor):
-        if not isinstance(weight, complex):
-            need_number(weight, "lerp", "weight")
-        near = builtins.abs(weight := fitting(weight, dtype)) < 0.5
-        return deliver(x + way * weight if near else end - way * (1 - weight), out, input, end)
-    w = cast(weight, dtype)
-    found = _where(w.abs() < 0.5, x + way * w, end - way * (1 - w))
-    return deliver(found, out, input, end, weight, exact=weight.dim() > 0)
-
-
-@public(inplace="method")
-def addcmul(
-    input: Tensor,
-    tensor1: Tensor | Number,
-    tensor2: Tensor | Number,
-    *legacy: Tensor | Number,
-    value: Number = 1,
-    out: Tensor | None = None,
-) -> Tensor:
-    """input + value * tensor1 * tensor2.
-
-    >>> import flambeau as fb
-    >>> fb.addcmul(fb.ones(2), fb.ones(2), fb.ones(2), value=0.1)
-    tensor([1.1000, 1.1000])
-    """
-    if legacy:
-        value, tensor1, tensor2 = tensor1, tensor2, legacy[0]  # type: ignore[assignment]
-    dtype = result_type(input, tensor1, tensor2)
-    at = D.float32 if is_half(dtype) else dtype  # rounded once
-    x, y, z = common("addcmul", (input, tensor1, tensor2), at)
-    return deliver(cast(x + times(y, value) * z, dtype), out, input, tensor1, tensor2)
-
-
-@public(inplace="method")
-def addcdiv(
-    input: Tensor,
-    tensor1: Tensor | Number,
-    tensor2: Tensor | Number,
-    *legacy: Tensor | Number,
-    value: Number = 1,
-    out: Tensor | None = None,
-) -> Tensor:
-    """input + value * tensor1 / tensor2.
-
-    Raises:
-        RuntimeError: both quotients are integers.
-
-    >>> import flambeau as fb
-    >>> fb.addcdiv(fb.ones(2), fb.ones(2), 2 * fb.ones(2))
-    tensor([1.5000, 1.5000])
-    """
-    if legacy:
-        value, tensor1, tensor2 = tensor1, tensor2, legacy[0]  # type: ignore[assignment]
-    if result_type(tensor1, tensor2).category < 2:
-        raise RuntimeError(
-            "Integer division with addcdiv is no longer supported. Cast the tensors to a floating "
-            "dtype, or use input + value * torch.div(tensor1, tensor2, rounding_mode='trunc')."
-        )
-    dtype = result_type(input, tensor1, tensor2)
-    at = D.float32 if is_half(dtype) else dtype  # rounded once
-    x, y, z = common("addcdiv", (input, tensor1, tensor2), at)
-    return deliver(cast(x + times(y, value) / z, dtype), out, input, tensor1, tensor2)
 
 
 @public(inplace="method", saves_self=False)
