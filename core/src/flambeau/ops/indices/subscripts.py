@@ -370,7 +370,9 @@ def check_put_dtype(x: Tensor, value: Tensor) -> None:
 def _written_at_once(x: Tensor, key: object, value: Any) -> bool:
     """Write where nothing is recorded, checked for overlap or converted; False: not such a case."""
     be = x._be
-    if not be.strided or x._view is not None or _dispatch.modes or (x._rg and recording()):
+    if not be.strided or _dispatch.modes or (x._rg and recording() and x.requires_grad):
+        return False
+    if x._view is not None and not _inplace.repeats_nothing(x):
         return False
     if type(value) in x.dtype.takes:
         number = True
@@ -380,18 +382,22 @@ def _written_at_once(x: Tensor, key: object, value: Any) -> bool:
             return False
     else:
         return False
-    a = x._a
-    plain = _plain_items(key if type(key) is tuple else (key,), a.shape)
-    if plain is None:
-        return False
-    region = be.slice(a, plain[0])
+    a = region = x._a
     if number:
         if (native := be.consts[x.dtype].get(value)) is None:
             native = scalar_native(be, value, x.dtype)
     else:
         native = value._a
-        if native.shape and native.shape != region.shape:
+    if number and type(key) is Tensor and key.dtype is D.bool_:
+        if key._be is not be or key._a.shape != a.shape:
             return False
+        native = be.where(key._a, native, a)
+    elif (plain := _plain_items(key if type(key) is tuple else (key,), a.shape)) is None:
+        return False
+    else:
+        region = be.slice(a, plain[0])
+    if native.shape and native.shape != region.shape:
+        return False
     be.assign(region, native)
     storage_of(x).version += 1
     return True
