@@ -336,7 +336,7 @@ ARITHMETIC(div, g / x, g / x)
 ARITHMETIC(maximum, g >= x || g != g ? g : x, IF(IS(g, GE, x) | IS_NAN(g), x, g))
 ARITHMETIC(minimum, g <= x || g != g ? g : x, IF(IS(g, LE, x) | IS_NAN(g), x, g))
 
-/* a + b * c, rounded once; c is as long as a, or a number. */
+/* a + b * c, rounded once; c is as long as a, or its first element is the number for all. */
 typedef struct {
     void *out;
     const void *a, *b, *c;
@@ -356,7 +356,7 @@ typedef struct {
         }                                                                                     \
     }                                                                                         \
     static void multiply_add_##S(const Args *k) {                                             \
-        MultiplyAdd c = {k->p[0], k->p[1], k->p[2], k->p[3], k->n[1] == 1};                   \
+        MultiplyAdd c = {k->p[0], k->p[1], k->p[2], k->p[3], k->n[1] != 0};                   \
         split(multiply_add_step_##S, &c, k->n[0], team(k, k->n[0]));                          \
     }
 MULTIPLY_ADD(float, f32, fmaf)
