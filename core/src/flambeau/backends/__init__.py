@@ -6,6 +6,10 @@ not there can be set and does nothing.
 
 from __future__ import annotations
 
+from flambeau.absence import tell as _tell
 from flambeau.backends import cuda, cudnn, mkl, mps, openmp
 
 __all__ = ["cuda", "cudnn", "mkl", "mps", "openmp"]
+
+
+_tell(__name__)

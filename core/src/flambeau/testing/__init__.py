@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from flambeau.absence import tell as _tell
+
 if TYPE_CHECKING:
     from flambeau.testing._comparison import assert_close as assert_close
     from flambeau.testing._file_check import FileCheck as FileCheck
@@ -29,3 +31,6 @@ if not TYPE_CHECKING:
         if name in _HOMES:
             return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_tell(__name__)

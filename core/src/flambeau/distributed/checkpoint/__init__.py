@@ -17,6 +17,7 @@ is read is summed.  Any number of processes can load it.
 
 from __future__ import annotations
 
+from flambeau.absence import tell as _tell
 from flambeau.distributed.checkpoint._files import (
     BytesStorageMetadata,
     FileSystemReader,
@@ -36,3 +37,6 @@ __all__ = [
     "load",
     "save",
 ]
+
+
+_tell(__name__)
