@@ -314,7 +314,7 @@ def random_split(
     """
     n = len(cast(Sized, dataset))
     for length in lengths:
-        if not isinstance(length, (numbers.Real, fb.Tensor)) or length > 1 << 63:
+        if not isinstance(length, (numbers.Real, fb.Tensor)) or abs(length) > 1 << 63:
             raise TypeError(f"random_split(): a length is a number, not {length!r:.80}")
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _lengths_of_fractions(n, lengths)
