@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import math
 import operator
 import os
@@ -137,6 +138,27 @@ def test_ops_that_a_library_registers_are_found_by_their_names(ext):
         named.plus(x, m=3)
     with pytest.raises(AttributeError, match="nothing_of_this_name"):
         named.nothing_of_this_name(x)
+
+
+def test_a_trace_keeps_ops_of_a_library_whole_as_nobody_sees_what_they_write(ext):
+    from flambeau.compat._torch import ops
+
+    def program(x):
+        return ops.flambeau_tests.row_sums(x * 2)
+
+    x = fb.arange(6.0).reshape(2, 3)
+    traced = fb.jit.trace(program, (x,))
+    assert fb.equal(traced(x + 1), program(x + 1))
+    pytest.importorskip("onnx")
+    file = io.BytesIO()
+    with pytest.raises(fb.onnx.UnsupportedOperatorError, match="flambeau_tests::row_sums"):
+        fb.onnx.export(program, x, file)
+    name = "flambeau_tests::row_sums"
+    fb.onnx.register_custom_op_symbolic(name, lambda g, x: g.op("Mine::Rows", x), 9)
+    try:
+        assert "Mine::Rows" in fb.onnx.export_to_pretty_string(program, x)
+    finally:
+        fb.onnx.unregister_custom_op_symbolic(name, 9)
 
 
 def test_a_script_calls_ops_that_a_library_registers(ext):

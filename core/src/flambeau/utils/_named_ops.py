@@ -60,6 +60,7 @@ class CustomOp:
         self.overload = ""
         self._kernels: dict[str, Callable[..., Any]] = {}
         self._apply: Callable[..., Any] = self._function
+        self.is_compiled = False  # if it is, nothing sees what it writes through pointers
         self.__name__ = name.partition("::")[2]
         if function is not None:
             self._kernels[ALL] = function

@@ -21,6 +21,7 @@ from flambeau.jit._tracing.state import active, current, for_export, warn_user
 from flambeau.jit._tracing.unseen import followed
 from flambeau.overrides import offering_calls
 from flambeau.plugin.forks import make_lock
+from flambeau.utils._named_ops import CustomOp
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -109,6 +110,7 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     method = compiler.modules.ScriptMethod
     yield method, "__call__", _method(method.__call__)
     yield of_autograd, "noted", _applied
+    yield CustomOp, "__call__", _named(CustomOp.__call__)
     yield tensor, "__deepcopy__", _copied(tensor.__deepcopy__, "aten::clone")
     yield tensor, "__copy__", _copied(tensor.__copy__)
     for owner in (fb, nn.functional):
@@ -310,6 +312,16 @@ def _method(plain: Callable[..., Any]) -> Callable[..., Any]:
         if recorder is None:
             return plain(self, *args, **kwargs)
         return recorder.method_call(self, args, kwargs, plain)
+
+    return call
+
+
+def _named(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: CustomOp, *args: Any, **kwargs: Any) -> Any:
+        recorder = current()
+        if recorder is None or not self.is_compiled or "->" not in self.schema:
+            return plain(self, *args, **kwargs)
+        return recorder.named_call(self, args, kwargs)
 
     return call
 

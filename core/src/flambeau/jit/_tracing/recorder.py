@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from flambeau.jit._frontend.function import ScriptFunction
     from flambeau.jit._tracing.numbers import TracedInt
     from flambeau.nn.module import Module
+    from flambeau.utils._named_ops import CustomOp
 
 _CLASSES = {float: 6, int: 4, bool: 11}
 """The numbers of dtypes that are named by classes of Python."""
@@ -626,6 +627,16 @@ class Recorder(Compilation):
         several = isinstance(result, tuple)
         kind = T.tuple_of(*[T.TENSOR] * len(result)) if several else T.TENSOR
         value = self.emit("prim::PythonOp", inputs, kind, _function=function)
+        return self.give(result, value)
+
+    def named_call(self, op: CustomOp, args: Any, kwargs: Any) -> Any:
+        """Note a compiled op as a whole, whose writes through pointers nobody sees, and run it."""
+        self.look()
+        with self.aside():
+            inputs = [self.value(each) for each in args]
+            named = {k: self.value(v) for k, v in kwargs.items()}
+            value = V.NamedOp(op).call(self, None, inputs, named)
+            result = op(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         return self.give(result, value)
 
     def gradient_call(self, cls: Any, args: tuple[Any, ...]) -> Any:

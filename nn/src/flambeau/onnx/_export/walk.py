@@ -23,6 +23,7 @@ from flambeau.onnx._export.cells import Cell, Module, annotate, convert, leaves
 from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value, dtype_of_example
 from flambeau.onnx._export.table import custom, fitting, load
+from flambeau.utils._named_ops import CustomOp
 
 LOOSE = frozenset(
     """nonzero masked_select unique unique_consecutive argwhere repeat_interleave where bincount
@@ -533,17 +534,26 @@ class Walk:
             return self.fallback(g, step.kind, named, len(step.outputs_))
 
     def python(self, g: Graph, step: Step, env: dict[Symbol, Any]) -> None:
-        """Write a function of autograd by its own `symbolic`."""
+        """Write a function of autograd by its own `symbolic`, an op by what is registered."""
         function = step.attributes["_function"]
         given = [env[v] for v in step.inputs_]
-        write = getattr(function, "symbolic", None)
+        run = function
+        if isinstance(function, CustomOp):
+            write = custom(function._name.partition(".")[0], g.opset)
+        else:
+            write, run = getattr(function, "symbolic", None), getattr(function, "apply", function)
+        if write is None and isinstance(function, CustomOp):
+            raise UnsupportedOperatorError(
+                f"nobody has said how {function._name} is written; "
+                "flambeau.onnx.register_custom_op_symbolic does"
+            )
         if write is None:
             raise UnsupportedOperatorError(
                 f"{function.__name__} is an autograd.Function without a method `symbolic`"
             )
         examples = []
         for at in range(self.count):
-            made = function.apply(*self.example(given, at))
+            made = run(*self.example(given, at))
             examples.append(made if isinstance(made, tuple) else (made,))
         g.shared.results = list(examples[0])
         back = write(g, *convert(given, lambda cell: cell.read(g)))
