@@ -144,7 +144,7 @@ def test_a_trace_keeps_ops_of_a_library_whole_as_nobody_sees_what_they_write(ext
     from flambeau.compat._torch import ops
 
     def program(x):
-        return ops.flambeau_tests.row_sums(x * 2)
+        return ops.flambeau_tests.row_sums(x * 2, scale=3)
 
     x = fb.arange(6.0).reshape(2, 3)
     traced = fb.jit.trace(program, (x,))
@@ -154,7 +154,7 @@ def test_a_trace_keeps_ops_of_a_library_whole_as_nobody_sees_what_they_write(ext
     with pytest.raises(fb.onnx.UnsupportedOperatorError, match="flambeau_tests::row_sums"):
         fb.onnx.export(program, x, file)
     name = "flambeau_tests::row_sums"
-    fb.onnx.register_custom_op_symbolic(name, lambda g, x: g.op("Mine::Rows", x), 9)
+    fb.onnx.register_custom_op_symbolic(name, lambda g, x, scale: g.op("Mine::Rows", x), 9)
     try:
         assert "Mine::Rows" in fb.onnx.export_to_pretty_string(program, x)
     finally:

@@ -265,7 +265,8 @@ TORCH_LIBRARY(flambeau_tests, m) {
   m.def("plus(Tensor x, int n=1, *, float[] unused=[1.0, 2.0]) -> Tensor",
         [](const torch::Tensor& x, int64_t n, const std::vector<double>&) { return plus(x, n); });
   m.def("by_device(Tensor x, int n) -> Tensor");
-  m.def("row_sums(Tensor x) -> Tensor", &row_sums);
+  m.def("row_sums(Tensor x, float scale=1.0) -> Tensor",
+        [](torch::Tensor x, double scale) { return row_sums(x * scale); });
   m.def("padded(Tensor x, int[2] by=1, float[3]? by_more=None) -> (int[], float[])",
         [](torch::Tensor, std::vector<int64_t> by, c10::optional<std::vector<double>> more) {
           return std::make_tuple(by, more.value_or(std::vector<double>()));

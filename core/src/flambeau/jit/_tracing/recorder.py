@@ -633,11 +633,18 @@ class Recorder(Compilation):
         """Note a compiled op as a whole, whose writes through pointers nobody sees, and run it."""
         self.look()
         with self.aside():
-            inputs = [self.value(each) for each in args]
-            named = {k: self.value(v) for k, v in kwargs.items()}
+            kinds = {each.name: each.type for each in V.parse(op.schema).arguments}
+            inputs = [
+                self._of_kind(each, kind) for each, kind in zip(args, kinds.values(), strict=False)
+            ]
+            named = {k: self._of_kind(v, kinds.get(k)) for k, v in kwargs.items()}
             value = V.NamedOp(op).call(self, None, inputs, named)
             result = op(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         return self.give(result, value)
+
+    def _of_kind(self, what: Any, kind: Type | None) -> Value:
+        """An argument as a value; integers are floats where those are asked for."""
+        return self.value(float(what) if kind is T.FLOAT and type(what) is int else what)
 
     def gradient_call(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """Note a call of a class of autograd, which Python runs in each run, and run it."""
