@@ -208,7 +208,7 @@ def _make_pow() -> Kernel:
 
 def _make_multiply_add() -> Kernel:
     find, row_major, spread = compiled("multiply_add").get, np.ascontiguousarray, np.broadcast_to
-    roles = [["readonly"]] * 3 + [["writeonly", "allocate"]]
+    roles: Any = [["readonly"]] * 3 + [["writeonly", "allocate"]]
 
     def multiply_add(a: Array, b: Array, c: Array) -> object:
         run, shape, is_number = find(a.dtype), a.shape, not c.ndim
