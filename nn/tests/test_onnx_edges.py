@@ -212,3 +212,20 @@ def test_a_program_without_inputs_is_exported():
     file = io.BytesIO()
     fb.onnx.export(module, (), file)
     assert fb.equal(fb.onnx.load(io.BytesIO(file.getvalue()))(), module.weight * 2)
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_a_dynamic_dimension_is_not_squeezed_in_silence(opset):
+    class Squeezed(fb.nn.Module):
+        def forward(self, x):
+            return x.squeeze(1)
+
+    def exported(dim):
+        file = io.BytesIO()
+        names = {"input_names": ["x"], "dynamic_axes": {"x": {dim: "n"}}}
+        fb.onnx.export(Squeezed(), fb.ones(2, 1, 3), file, opset_version=opset, **names)
+        return file
+
+    with pytest.raises(fb.onnx.OnnxExporterError, match="dimension 1, which is dynamic"):
+        exported(1)
+    assert exported(0).tell()

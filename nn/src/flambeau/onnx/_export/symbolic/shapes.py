@@ -72,7 +72,7 @@ def squeeze(g: Graph, self: Value, dim: Any = None) -> Value:
             size = self.shape[d] if self.shape else None
             if size == 1:
                 axes.append(d % rank)
-            elif size is None and rank:
+            elif not isinstance(size, int) and rank:
                 raise OnnxExporterError(
                     f"whether dimension {d}, which is dynamic, is squeezed depends on the input"
                 )
