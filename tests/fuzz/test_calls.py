@@ -17,6 +17,8 @@ from children import Child
 COUNT = int(os.environ.get("FUZZ_CALLS", "1000"))
 
 FOUND = r"""
+fb.ones(3, dtype=fb.float16).histc(2**63, max=7)
+fb.ones(3, dtype=fb.bfloat16) * 10**400
 fb.gru(fb.ones(3, 2, 4), fb.zeros(0, 2, 3), [], False, 0, 0.0, False, False, False)
 fb.promote_types(1, -float("inf"))
 fb.ones(3).random_(0, 2**70)

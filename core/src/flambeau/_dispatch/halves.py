@@ -36,11 +36,12 @@ def loses(dtype: DType, operands: Sequence[Any]) -> bool:
 def rounded(number: float, dtype: DType) -> float:
     """The number of a half that is nearest, of two the even one; infinite beyond its range."""
     try:
+        number = float(number)
         if dtype is D.float16:
             return struct.unpack("e", struct.pack("e", number))[0]
         (bits,) = struct.unpack("<I", struct.pack("<f", number))
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return -math.inf if number < 0 else math.inf
     if number == number:
         bits += 0x7FFF + (bits >> 16 & 1)
     return struct.unpack("<f", struct.pack("<I", bits & 0xFFFF0000))[0]

@@ -8,6 +8,7 @@ rebuilds its node.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
     from flambeau.ops.declaration.namespace import TensorNamespace
+    from flambeau.ops.declaration.table import Op
 
 Own = TypeVar("Own", bound="Tensor")
 
@@ -84,10 +86,53 @@ def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) 
         source = self._same_history(self._be.clone(self._a))
     elif record:
         source = self._same_history(self._a)
-    result = function(source, *args, **kwargs)
+    if record or not self._be.strided:
+        result = function(source, *args, **kwargs)
+    else:
+        before, _target.tensor = _target.tensor, self
+        try:
+            result = function(source, *args, **kwargs)
+        finally:
+            _target.tensor = before
+        if result is self:
+            storage_of(self).version += 1
+            return self
     check_result(self, result)
     assign(self, result, record)
     return self
+
+
+class _Target(threading.local):
+    tensor: Tensor | None = None
+
+
+_target = _Target()
+"""The tensor of each thread that is being written to, while nothing is recorded."""
+
+
+def put_into(op: Op, x: Tensor, *args: Any) -> Tensor:
+    """``op(x, *args)``, without a copy of `x` where that is what is being written to in place.
+
+    Only for ops that a function ends with, which have a kernel that writes into its first argument.
+    """
+    be = x._be
+    if _target.tensor is not x or (kernel := getattr(be, f"{op.name}_", None)) is None:
+        return op(x, *args)
+    given: list[Any] = []
+    for a in args:
+        parts = a if type(a) is tuple else (a,)
+        tensors = [t for t in parts if is_tensor(t)]
+        if any(t._be is not be or (t._st is not None and t._st is x._st) for t in tensors):
+            return op(x, *args)
+        native = [t._a if is_tensor(t) else t for t in parts]
+        given.append(tuple(native) if type(a) is tuple else native[0])
+    if _dispatch.modes:
+        return op(x, *args)
+    try:
+        kernel(x._a, *given)
+    except be.error as error:
+        raise _dispatch.kernel_error(op.name, error, (x, *args)) from error
+    return x
 
 
 def check_result(self: Tensor, result: Tensor) -> None:

@@ -132,6 +132,8 @@ def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Ar
 def scatter_add_(a: Array, dim: int, index: Array, src: Array) -> None:
     run = _scatter_add.get(a.dtype)
     shape, given = a.shape, index.shape
+    if run is not None and index.size < a.size:
+        index, src = np.ascontiguousarray(index), np.ascontiguousarray(src)
     if (
         run is None
         or not index.size

@@ -19,6 +19,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.hints import Ints, Number
 from flambeau._types.spec import Spec
+from flambeau._writes.inplace import put_into
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.creation.creation import ones
 from flambeau.ops.creation.ranges import arange
@@ -333,7 +334,9 @@ def scatter(
     if i.numel() == 0:
         return deliver(x.clone(), out, input, index, source, exact=True)
     if reduce == "add":
-        return deliver(_scatter_add(x, d, i, source), out, input, index, source, exact=True)
+        return deliver(
+            put_into(_scatter_add, x, d, i, source), out, input, index, source, exact=True
+        )
     if reduce == "multiply":
         from flambeau.ops.indices.scattering import scatter_reduce  # uses `scatter`
 
@@ -349,7 +352,7 @@ def scatter(
             source,
             exact=True,
         )
-    return deliver(_scatter(x, d, i, source), out, input, index, source, exact=True)
+    return deliver(put_into(_scatter, x, d, i, source), out, input, index, source, exact=True)
 
 
 @public(inplace="method", names={"source": "src", "other": "src"})
@@ -374,7 +377,7 @@ def scatter_add(
             src,
             exact=True,
         )
-    return deliver(_scatter_add(x, d, i, src), out, input, index, src, exact=True)
+    return deliver(put_into(_scatter_add, x, d, i, src), out, input, index, src, exact=True)
 
 
 @overload
@@ -712,7 +715,7 @@ def index_put(
 
     x = need_tensor(input, "index_put", "input")
     check_put_dtype(x, values)
-    return _index_put(x, resolved(x, tuple(indices)), values, bool(accumulate))
+    return put_into(_index_put, x, resolved(x, tuple(indices)), values, bool(accumulate))
 
 
 @public(method=False)

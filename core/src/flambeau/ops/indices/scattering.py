@@ -12,6 +12,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.finfo import iinfo
 from flambeau._types.hints import Number
+from flambeau._writes.inplace import put_into
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
@@ -76,7 +77,7 @@ def _source(name: str, x: Tensor, d: int, index: Tensor, source: Tensor, wrong: 
 def _put(x: Tensor, d: int, index: Tensor, values: Tensor, accumulate: bool) -> Tensor:
     if x.dim() == 0:
         return OPS["index_put"](x.reshape(1), (index,), values.reshape(-1), accumulate).reshape(())
-    return OPS["index_put"](x, (*(None,) * d, index), values, accumulate)
+    return put_into(OPS["index_put"], x, (*(None,) * d, index), values, accumulate)
 
 
 def _row_major(x: Tensor) -> Tensor:

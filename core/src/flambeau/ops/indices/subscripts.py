@@ -480,7 +480,7 @@ def put_(
         )
         return base
     return _inplace.inplace(
-        lambda b, v: put(b, indices, v, accumulate),
+        lambda b, v: _inplace.put_into(put, b, indices, v, accumulate),
         base,
         value,
         _saves_self=False,

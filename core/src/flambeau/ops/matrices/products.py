@@ -133,8 +133,8 @@ def baddbmm(
     """
     added, (a, b), beta, alpha = addends("baddbmm", (input, batch1, batch2, *legacy), beta, alpha)
     x, y = _batches("baddbmm", a, b)
-    if is_half(x.dtype) and added.dtype is y.dtype is x.dtype and x.device.type != "cuda":
-        # Rounded once.  A GPU's own products of halves are many times as fast as of float32.
+    if is_half(x.dtype) and added.dtype is y.dtype is x.dtype and x.is_cpu:
+        # Rounded once.  Other devices' own products of halves are many times as fast as of float32.
         wide = [cast(t, D.float32) for t in (added, x, y)]
         found = _sum("baddbmm", wide[0], wide[1] @ wide[2], beta, alpha, None)
         return deliver(cast(found, x.dtype), out, added, x, y, exact=True, share="anything")
