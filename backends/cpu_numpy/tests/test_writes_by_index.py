@@ -30,6 +30,8 @@ WRITES = {
     "index_add_ to columns": lambda x, i, y: x.index_add_(1, i, fb.ones(6, 3, dtype=y.dtype)),
     "index_copy_": lambda x, i, y: x.index_copy_(0, i, y),
     "index_fill_": lambda x, i, y: x.index_fill_(0, i, 7),
+    "put_": lambda x, i, y: x.put_(i, y[:, 0]),
+    "put_ that adds": lambda x, i, y: x.put_(i + 7, y[:, 1], accumulate=True),
     "scatter_": lambda x, i, y: x.scatter_(0, _two_dims(i), y),
     "scatter_ of a number": lambda x, i, y: x.scatter_(0, _two_dims(i), 7),
     "scatter_ that adds": lambda x, i, y: x.scatter_(0, _two_dims(i), y, reduce="add"),
@@ -116,5 +118,5 @@ def test_an_index_that_is_out_of_range_writes_nothing():
         if "rows" in name or "list" in name:
             continue
         with pytest.raises((IndexError, RuntimeError)):
-            WRITES[name](x, fb.tensor([0, 1, 9]), y)
+            WRITES[name](x, fb.tensor([0, 1, 99]), y)
         assert x.equal(before)

@@ -258,11 +258,11 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     if index.numel() and not x.numel():
         raise IndexError("put_(): tried to put elements into an empty tensor")
     i = wrapped_index(index.reshape(-1), x.numel(), "put")
-    if x.dim() > 1 and not x.is_contiguous():  # whose order in memory the result keeps
-        places = unravel_index(i, tuple(x.shape))
-        return OPS["index_put"](x, places, s.reshape(-1), bool(accumulate))
+    if x.dim():  # the result keeps the order in memory
+        places = (i,) if x.dim() == 1 else tuple(unravel_index(i, tuple(x.shape)))
+        return put_into(OPS["index_put"], x, places, s.reshape(-1), bool(accumulate))
     flat = OPS["index_put"](x.reshape(-1), (i,), s.reshape(-1), bool(accumulate))
-    return flat.reshape(tuple(x.shape))
+    return flat.reshape(())
 
 
 @public(inplace="method")
