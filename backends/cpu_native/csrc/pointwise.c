@@ -346,8 +346,8 @@ typedef struct {
 #define MULTIPLY_ADD(T, S, fused)                                                             \
     WIDE static void multiply_add_step_##S(const void *context, int64_t begin, int64_t end) { \
         const MultiplyAdd *k = context;                                                       \
-        T *restrict out = k->out;                                                             \
-        const T *restrict a = k->a, *restrict b = k->b, *restrict c = k->c;                   \
+        T *out = k->out; /* which may be a */                                                 \
+        const T *a = k->a, *b = k->b, *c = k->c;                                              \
         if (k->is_number) {                                                                   \
             const T u = c[0];                                                                 \
             _Pragma("omp simd") for (int64_t i = begin; i < end; i++) out[i] = fused(b[i], u, a[i]);    \

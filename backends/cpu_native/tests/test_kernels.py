@@ -753,3 +753,15 @@ def test_adam_is_numpys_but_for_rounding(dtype, beta1, maximize, decoupled, amsg
     for wanted, found in zip(*sides, strict=True):
         tight = 8 * np.finfo(dtype).eps
         np.testing.assert_allclose(found, wanted, rtol=tight, atol=tight)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(7,), (40, 31), (0, 3), ()])
+def test_products_are_added_in_place_as_in_a_copy(dtype, shape):
+    a, b, c = (numbers(shape, dtype, seed) for seed in range(3))
+    turned = np.asfortranarray(a)
+    for second in (c, np.asarray(0.3, dtype)):
+        expected = COMPILED["multiply_add"](a, b, second)
+        for first in (a.copy(), turned.copy("K"), np.repeat(a, 2, 0)[::2] if shape else a.copy()):
+            COMPILED["multiply_add_"](first, b, second)
+            np.testing.assert_array_equal(first, expected)

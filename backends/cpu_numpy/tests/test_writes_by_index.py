@@ -97,6 +97,9 @@ def test_operands_in_the_same_memory_are_read_before_anything_is_written():
         x[fb.tensor([1, 2])] = x[:2]
     x.index_add_(0, fb.arange(6), x.clone())
     assert x.tolist() == [0, 2, 4, 6, 8, 10]
+    x = fb.arange(6.0)
+    x.index_add_(0, fb.arange(6).flip(0), x)
+    assert x.tolist() == [5, 5, 5, 5, 5, 5]
     i = fb.tensor([1, 2, 0])
     i.scatter_(0, i.clone(), i.clone())
     assert i.tolist() == [0, 1, 2]

@@ -181,7 +181,10 @@ def added_to(self: Tensor, other: Tensor, factor: Number) -> bool:
         return False
     if (v := be.consts[dtype].get(factor)) is None:
         v = scalar_native(be, factor, dtype)
-    be.assign(self._a, be.multiply_add(self._a, other._a, v))
+    if (kernel := getattr(be, "multiply_add_", None)) is not None:
+        kernel(self._a, other._a, v)
+    else:
+        be.assign(self._a, be.multiply_add(self._a, other._a, v))
     count_write(self)
     return True
 

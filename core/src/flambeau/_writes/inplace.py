@@ -122,7 +122,7 @@ def put_into(op: Op, x: Tensor, *args: Any) -> Tensor:
     for a in args:
         parts = a if type(a) is tuple else (a,)
         tensors = [t for t in parts if is_tensor(t)]
-        if any(t._be is not be or (t._st is not None and t._st is x._st) for t in tensors):
+        if any(t._be is not be or t is x or t._st is x._st is not None for t in tensors):
             return op(x, *args)
         native = [t._a if is_tensor(t) else t for t in parts]
         given.append(tuple(native) if type(a) is tuple else native[0])

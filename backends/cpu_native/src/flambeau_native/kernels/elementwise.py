@@ -206,7 +206,7 @@ def _make_pow() -> Kernel:
     return power
 
 
-def _make_multiply_add() -> Kernel:
+def _make_multiply_add() -> dict[str, Kernel]:
     find, row_major, spread = compiled("multiply_add").get, np.ascontiguousarray, np.broadcast_to
     roles: Any = [["readonly"]] * 3 + [["writeonly", "allocate"]]
 
@@ -226,7 +226,14 @@ def _make_multiply_add() -> Kernel:
         run(out.transpose(order), *given, out.size, is_number)
         return out
 
-    return multiply_add
+    def multiply_add_(a: Array, b: Array, c: Array) -> None:
+        run, shape = find(a.dtype), a.shape
+        if run and b.shape == shape and (not c.ndim or c.shape == shape) and alike(a, b, c):
+            run(a, a, b, c, a.size, not c.ndim)
+        else:
+            assign(a, multiply_add(a, b, c))  # type: ignore[arg-type]
+
+    return {"multiply_add": multiply_add, "multiply_add_": multiply_add_}
 
 
 _FUNCTIONS = ("neg", "abs", "exp", "log", "sin", "cos", "tanh", "sqrt", "square")
@@ -247,6 +254,6 @@ KERNELS: dict[str, Kernel] = {
 }
 
 if native is not None:
-    KERNELS |= {"multiply_add": _make_multiply_add()}
+    KERNELS |= _make_multiply_add()
     KERNELS |= {"cast": make_cast(_make_large_cast())}
     KERNELS |= {"assign": assign, "fill_": fill_, "full": full}

@@ -37,6 +37,7 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.hints import Number
 from flambeau._types.memory_format import memory_format as MemoryFormat
 from flambeau._types.spec import Spec
+from flambeau._writes.inplace import put_into
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import full
 from flambeau.ops.declaration.public import alias, public
@@ -695,6 +696,9 @@ def multiply_add(name: str, x: Any, y: Any, z: Any, dtype: DType) -> Tensor:
         return x + y * z
     if is_half(dtype):
         return cast(_multiply_add(*(cast(t, D.float32) for t in (x, y, z))), dtype)
+    shape = x._a.shape
+    if y._a.shape == shape and (z._a.shape == shape or not z._a.shape):
+        return put_into(_multiply_add, x, y, z)
     return _multiply_add(x, y, z)
 
 
