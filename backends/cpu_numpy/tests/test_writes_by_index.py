@@ -35,6 +35,7 @@ WRITES = {
     "scatter_": lambda x, i, y: x.scatter_(0, _two_dims(i), y),
     "scatter_ of a number": lambda x, i, y: x.scatter_(0, _two_dims(i), 7),
     "scatter_ that adds": lambda x, i, y: x.scatter_(0, _two_dims(i), y, reduce="add"),
+    "scatter_reduce_ to a sum": lambda x, i, y: x.scatter_reduce_(0, _two_dims(i), y, "sum"),
     "scatter_add_": lambda x, i, y: x.scatter_add_(0, _two_dims(i), y),
 }
 DTYPES = [fb.float32, fb.float64, fb.int64, fb.bfloat16, fb.complex64]

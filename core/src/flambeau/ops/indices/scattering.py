@@ -304,7 +304,8 @@ def scatter_reduce(
     if 0 in (x.dim(), i.dim(), s.dim()):  # scalars count as vectors
         x, i, s = (t.reshape((-1,)) for t in (x, i, s))
     found = _reduced(x, d, i, s, reduce, bool(include_self))
-    return deliver(found.reshape(shape), out, input, index, src, exact=True)
+    found = found if found._a.shape == shape else found.reshape(shape)
+    return deliver(found, out, input, index, src, exact=True)
 
 
 def _reduced(
@@ -315,10 +316,10 @@ def _reduced(
         one = x.new_ones(tuple(index.shape), dtype=D.bool_)
         touched = _scatter(x.new_zeros(tuple(x.shape), dtype=D.bool_), d, index, one)
         base = x.masked_fill(touched, _NEUTRAL[reduce](x))
-    if reduce in ("sum", "mean"):
+    if reduce == "sum":
+        return put_into(_scatter_add, base, d, index, src)
+    if reduce == "mean":
         total = _scatter_add(base, d, index, src)
-        if reduce == "sum":
-            return total
         one = x.new_ones(tuple(index.shape), dtype=D.int64)
         counts = x.new_full(tuple(x.shape), int(include_self), dtype=D.int64)
         counts = _scatter_add(counts, d, index, one).clamp(1)
