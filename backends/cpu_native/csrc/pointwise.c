@@ -85,8 +85,8 @@ INLINE Bfloat to_bf16(float x) {
 #define UNARY_LOOP(name, C, T, S, OUT, OUT_S, formula)                                            \
     WIDE static void name##_loop_##S(void *to, const void *from, const void *other, int64_t n,    \
                                      const double *numbers, int streams) {                        \
-        const T *restrict a = from;                                                               \
-        OUT *restrict out = to;                                                                   \
+        const T *a = from; /* which may be `to` */                                                \
+        OUT *out = to;                                                                            \
         const C u = (C)numbers[0], v = (C)numbers[1];                                             \
         (void)other, (void)streams, (void)u, (void)v;                                                            \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                     \

@@ -88,6 +88,10 @@ def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) 
         source = self._same_history(self._a)
     if record or not self._be.strided:
         result = function(source, *args, **kwargs)
+    elif not (args or kwargs) and (kernel := _own_kernel(self, function.__name__)) is not None:
+        kernel(self._a)
+        storage_of(self).version += 1
+        return self
     else:
         before, _target.tensor = _target.tensor, self
         try:
@@ -100,6 +104,19 @@ def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) 
     check_result(self, result)
     assign(self, result, record)
     return self
+
+
+_UNARY = frozenset(
+    """neg abs exp log tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round sigmoid
+    relu""".split()
+)
+
+
+def _own_kernel(self: Tensor, name: str) -> Callable[[Any], None] | None:
+    """What computes a function of elements of floats in their own memory, if there is such."""
+    if name not in _UNARY or _dispatch.modes or self.dtype not in (D.float32, D.float64):
+        return None
+    return getattr(self._be, f"{name}_", None)
 
 
 class _Target(threading.local):

@@ -104,6 +104,23 @@ def unary(
     return kernel
 
 
+def in_place(name: str, kernel: Kernel) -> Kernel:
+    """What writes the results of a kernel ``(a, *numbers)`` into `a`: the same bits.
+
+    By the compiled functions of `name`, which must read each element once.
+    """
+    find, assign = compiled(name).get, otherwise("assign")
+
+    def kernel_(a: Array, *numbers: float) -> None:
+        run = find(a.dtype) if a.nbytes >= THRESHOLD and a.flags.c_contiguous else None
+        if run is None:
+            assign(a, kernel(a, *numbers))
+        else:
+            run(a, a, a.size, *numbers)
+
+    return kernel_
+
+
 def binary(name: str, function: str = "", general: Kernel | None = None) -> Kernel:
     """A kernel ``(a, b)`` or ``(a, b, number)`` of two arrays of one shape."""
     general = general or otherwise(name)

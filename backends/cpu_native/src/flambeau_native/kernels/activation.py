@@ -12,6 +12,7 @@ from flambeau_native.kernels._common import (
     Kernel,
     binary,
     compiled,
+    in_place,
     made,
     made_like,
     otherwise,
@@ -132,3 +133,5 @@ KERNELS: dict[str, Kernel] = {
     "softmax_backward": _backward("softmax_backward"),
     "log_softmax_backward": _backward("log_softmax_backward"),
 }
+
+KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in ("relu", "sigmoid")}

@@ -20,6 +20,7 @@ from flambeau_native.kernels._common import (
     alike,
     bytes_of,
     compiled,
+    in_place,
     made,
     otherwise,
     unary,
@@ -174,16 +175,23 @@ def _make_large_cast() -> Kernel:
     return large
 
 
-def _make_clamp() -> Kernel:
+def _make_clamp() -> dict[str, Kernel]:
     bounded, general = unary("clamp"), _clamp
-    lowest, greatest = -inf, inf
+    bounded_, lowest, greatest = in_place("clamp", bounded), -inf, inf
 
     def clamp(a: Array, low: float | None, high: float | None) -> np.ndarray:
         # Limits that are NaN, or crossed, have rules of their own.
         first, last = lowest if low is None else low, greatest if high is None else high
         return bounded(a, first, last) if first <= last else general(a, low, high)
 
-    return clamp
+    def clamp_(a: Array, low: float | None, high: float | None) -> None:
+        first, last = lowest if low is None else low, greatest if high is None else high
+        if first <= last:
+            bounded_(a, first, last)
+        else:
+            _assign(a, general(a, low, high))  # type: ignore[arg-type]
+
+    return {"clamp": clamp, "clamp_": clamp_}
 
 
 def _make_pow() -> Kernel:
@@ -236,6 +244,8 @@ def _make_multiply_add() -> dict[str, Kernel]:
     return {"multiply_add": multiply_add, "multiply_add_": multiply_add_}
 
 
+# Functions whose loops read an element once: those of sin and cos look at it again afterwards.
+_READ_ONCE = "neg abs exp log tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round"
 _FUNCTIONS = ("neg", "abs", "exp", "log", "sin", "cos", "tanh", "sqrt", "square")
 _ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 
@@ -243,7 +253,7 @@ KERNELS: dict[str, Kernel] = {
     **{name: pointwise.unary(UNARY[name], _large_unary(name)) for name in _FUNCTIONS},
     **{name: pointwise.binary(BINARY[name], _large_binary(name)) for name in _ARITHMETIC},
     **{name: _make_rounding(name) for name in ROUNDING},
-    "clamp": _make_clamp(),
+    **_make_clamp(),
     "pow": _make_pow(),
     "clone": clone,
     "contiguous": contiguous,
@@ -255,5 +265,6 @@ KERNELS: dict[str, Kernel] = {
 
 if native is not None:
     KERNELS |= _make_multiply_add()
+    KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in _READ_ONCE.split()}
     KERNELS |= {"cast": make_cast(_make_large_cast())}
     KERNELS |= {"assign": assign, "fill_": fill_, "full": full}

@@ -1656,7 +1656,7 @@ def clamp(
     if (min is None or type(min) in takes) and (max is None or type(max) in takes):
         # Neither nan, which takes the place of every element, nor integers, which promote.
         if x.dtype.is_floating_point and min == min and max == max:
-            return deliver(_clamp(x, min, max), out, input, exact=True)
+            return deliver(put_into(_clamp, x, min, max), out, input, exact=True)
     min, max = (b if isinstance(b, Tensor) else python_number(b) for b in (min, max))
     bounds = [b for b in (min, max) if b is not None]
     numbers = not all(isinstance(b, Tensor) for b in bounds)
