@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
 from itertools import product
 
 import ml_dtypes
@@ -717,22 +719,41 @@ OPTIONS = [
 ]
 
 
+def fused(dtype):
+    """a·b + c rounded once, element by element, as the C library computes it."""
+    kind = ctypes.c_float if dtype is np.float32 else ctypes.c_double
+    function = getattr(
+        ctypes.CDLL(ctypes.util.find_library("m")), "fma" + "f" * (kind is ctypes.c_float)
+    )
+    function.restype, function.argtypes = kind, [kind] * 3
+    return np.vectorize(function, otypes=[dtype])
+
+
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sgd_is_numpys_but_for_rounding(dtype, options):
+def test_sgd_multiplies_and_adds_at_once(dtype, options):
     defaults = {"momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
-    given = [0.03, *(defaults | {"maximize": False} | options).values()]
-    sides = []
-    for kernels in (NUMPY, COMPILED):
-        params = [numbers(1001, dtype), numbers((30, 40), dtype).T]
-        grads = [numbers(1001, dtype, 1), numbers((30, 40), dtype, 2).T]
-        buffers = [np.zeros_like(p) for p in params]
-        for _ in range(3):
-            kernels["sgd_step_"](params, grads, buffers, *given)
-        sides.append([*params, *buffers])
-    for wanted, found in zip(*sides, strict=True):
-        tight = 8 * np.finfo(dtype).eps
-        np.testing.assert_allclose(found, wanted, rtol=tight, atol=tight)
+    given = defaults | {"maximize": False} | options
+    momentum, kept, decay, rate = (
+        dtype(x) for x in (given["momentum"], 1 - given["dampening"], given["weight_decay"], -0.03)
+    )
+    fma = fused(dtype)
+    params = [numbers(1001, dtype), numbers((30, 40), dtype).T]
+    grads = [numbers(1001, dtype, 1), numbers((30, 40), dtype, 2).T]
+    buffers = [np.zeros_like(p) for p in params]
+    wanted = [p.copy() for p in params]
+    kept_buffers = [b.copy() for b in buffers]
+    for _ in range(3):
+        COMPILED["sgd_step_"](params, grads, buffers, 0.03, *given.values())
+        for i, grad in enumerate(grads):
+            d = -grad if given["maximize"] else grad
+            d = fma(wanted[i], decay, d) if decay else d
+            if momentum:
+                kept_buffers[i] = m = fma(d, kept, kept_buffers[i] * momentum)
+                d = fma(m, momentum, d) if given["nesterov"] else m
+            wanted[i] = fma(d, rate, wanted[i])
+    for found, expected in zip([*params, *buffers], [*wanted, *kept_buffers], strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("amsgrad", [False, True])
@@ -740,19 +761,31 @@ def test_sgd_is_numpys_but_for_rounding(dtype, options):
 @pytest.mark.parametrize("maximize", [False, True])
 @pytest.mark.parametrize("beta1", [0.9, 0.3])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_adam_is_numpys_but_for_rounding(dtype, beta1, maximize, decoupled, amsgrad):
-    sides = []
-    for kernels in (NUMPY, COMPILED):
-        params, grads = [numbers(1001, dtype)], [numbers(1001, dtype, 1)]
-        state = [[np.zeros(1001, dtype)] for _ in range(3)]
-        steps = [np.zeros((), np.float32)]
-        for _ in range(3):
-            options = (1e-2, beta1, 0.99, 1e-8, 0.1, decoupled, amsgrad, maximize)
-            kernels["adam_step_"](params, grads, *state, steps, *options)
-        sides.append([*params, *(s[0] for s in state), *steps])
-    for wanted, found in zip(*sides, strict=True):
-        tight = 8 * np.finfo(dtype).eps
-        np.testing.assert_allclose(found, wanted, rtol=tight, atol=tight)
+def test_adam_multiplies_and_adds_at_once(dtype, beta1, maximize, decoupled, amsgrad):
+    fma, lr, beta2, eps, decay = fused(dtype), 1e-2, 0.99, 1e-8, 0.1
+    params, grads = [numbers(1001, dtype)], [numbers(1001, dtype, 1)]
+    state, steps = [[np.zeros(1001, dtype)] for _ in range(3)], [np.zeros((), np.float32)]
+    p, (m, v, largest) = params[0].copy(), (s[0].copy() for s in state)
+    first, second = dtype(1 - beta1), dtype(1 - beta2)
+    for step in (1, 2, 3):
+        options = (lr, beta1, beta2, eps, decay, decoupled, amsgrad, maximize)
+        COMPILED["adam_step_"](params, grads, *state, steps, *options)
+        d = -grads[0] if maximize else grads[0]
+        if decoupled:
+            p = p * dtype(1 - lr * decay)
+        else:
+            d = fma(p, dtype(decay), d)
+        way = d - m
+        m = fma(way, first, m) if first < 0.5 else fma(way, first - dtype(1), d)
+        v = fma(second * d, d, v * dtype(beta2))
+        largest = np.maximum(largest, v) if amsgrad else largest
+        root = np.sqrt(largest if amsgrad else v) / dtype((1 - beta2**step) ** 0.5)
+        p = p + dtype(-lr / (1 - beta1**step)) * m / (root + dtype(eps))
+    assert steps[0] == 3
+    for found, expected in zip(
+        [params[0], *(s[0] for s in state)], [p, m, v, largest], strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
