@@ -165,7 +165,7 @@ class MultiProcessPass(Pass):
         self._pool.submit(worker, self._epoch, self._next_task - 1, index)
 
     def _next(self) -> Any:
-        if not self.alive:
+        if not self._pool.need_workers():
             raise StopIteration
         while True:
             number = self._ready()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.process
 import os
 import pickle
 import signal
@@ -16,6 +17,7 @@ from flambeau.utils.data._utils import transport
 from flambeau.utils.data._utils.worker import RESTART, TASK, Task, run
 
 _GRACE = 0.5  # seconds that a worker has to end by itself
+_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
 class WorkerPool:
@@ -48,10 +50,12 @@ class WorkerPool:
         self.connections: list[Connection] = []
         self.processes: list[Any] = []
         self._finalizer = weakref.finalize(self, _shut_down, self.connections, self.processes)
+        self._lost_by: int | None = None  # in a fork of it, the process whose the workers are
+        self._process = os.getpid()
+        _pools.add(self)
         try:
             for worker in range(num_workers):
                 mine, theirs = context.Pipe(duplex=True)
-                inherited = (*self.connections, mine) if forked else ()
                 self.connections.append(mine)
                 task = Task(
                     worker,
@@ -61,7 +65,6 @@ class WorkerPool:
                     batched,
                     drop_last,
                     os.getpid(),
-                    inherited,
                 )
                 process = context.Process(
                     target=run,
@@ -75,6 +78,32 @@ class WorkerPool:
         except BaseException:
             self.close()
             raise
+
+    def need_workers(self) -> bool:
+        """Whether there are any, which have not been ended.
+
+        Raises:
+            RuntimeError: this process was forked from the one whose workers they are.
+        """
+        if self._lost_by is not None:
+            raise RuntimeError(
+                f"this iterator of a DataLoader and its workers belong to process {self._lost_by}, "
+                "of which this one was forked; begin an iteration of the loader here"
+            )
+        return bool(self.processes)
+
+    def leave(self) -> None:
+        """In a forked process: let go of what belongs to its parent."""
+        if self.processes:
+            self._lost_by = self._process
+        # At its end a process joins, and before that ends, all that `multiprocessing` counts as
+        # its children: in a process forked by `os.fork` those are its parent's.
+        getattr(multiprocessing.process, "_children", set()).difference_update(self.processes)
+        self._finalizer.detach()
+        self.processes.clear()
+        for connection in self.connections:
+            connection.close()
+        self.connections.clear()
 
     def submit(self, worker: int, epoch: int, number: int, index: object) -> None:
         """Ask a worker for a batch."""
@@ -189,3 +218,12 @@ def _pickled(payload: tuple[Any, ...], method: str) -> bytes:
                 "of a module, install cloudpickle, or use multiprocessing_context='fork'"
             ) from error
         return cloudpickle.dumps(payload)
+
+
+def _after_fork() -> None:
+    for pool in list(_pools):
+        pool.leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -104,14 +104,11 @@ class Task:
     batched: bool
     drop_last: bool
     parent: int
-    inherited: tuple[Connection, ...]  # ends of pipes that a forked process must not keep open
 
 
 def run(task: Task, connection: Connection) -> None:
     """The main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles it
-    for other in task.inherited:
-        other.close()
     _seed(task.base_seed, task.worker)
     fb.set_num_threads(1)
     started: Exception | None = None
