@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import weakref
 
 import flambeau as fb
 from flambeau.plans import capture
@@ -56,3 +57,23 @@ def test_an_interrupt_anywhere_around_a_capture_leaves_nothing_that_listens(plai
     f = fb.compile(lambda x: x * 3)
     assert [f(plain([float(i)])).item() for i in range(4)] == [0.0, 3.0, 6.0, 9.0]
     assert f.explain().plans == 1
+
+
+def test_no_code_runs_where_an_array_of_a_capture_or_a_trace_ends():
+    # An exception that comes while it runs, be it Ctrl-C, would be printed and forgotten.
+    callbacks = []
+    note = callbacks.extend  # a list that the function named would be a reason not to plan
+
+    def f(x):
+        y = x * 2
+        note(ref.__callback__ for ref in weakref.getweakrefs(y._a))
+        return y + 1
+
+    g = fb.compile(f)
+    for _ in range(3):
+        g(fb.ones(2))
+    assert g.explain().plans == 1
+    captured = len(callbacks)
+    fb.jit.trace(f, (fb.ones(2),), check_trace=False)
+    assert len(callbacks) > captured > 0
+    assert callbacks == [None] * len(callbacks)

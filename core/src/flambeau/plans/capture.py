@@ -62,10 +62,22 @@ _lock = make_lock()  # captures replace attributes of objects that all threads u
 _current: Capture | None = None
 
 
-class _Living(weakref.ref[Any]):
-    """An array while it lives: its identity and its slot."""
+class _Weakly(weakref.ref[Any]):
+    """An array while it lives, with its slot."""
 
-    __slots__ = ("key", "slot")
+    __slots__ = ("slot",)
+
+
+class _Kept:
+    """The same of an array that allows no weak reference."""
+
+    __slots__ = ("array", "slot")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __call__(self) -> Array:
+        return self.array
 
 
 class Capture:
@@ -93,8 +105,9 @@ class Capture:
         self.grads: list[tuple[Any, Any]] = []  # tensors with the gradients they had before
         self.early: set[Step] = set()  # checks of values while one of these was still there
         self.passes = 0  # how many backward passes the function makes
-        self._slots: dict[int, Slot] = {}  # by the identity of living arrays
-        self._alive: list[Any] = []  # references to all of them, and those that allow none
+        # By identities, which others have after them: no callback takes a dead array out, for
+        # what interrupts a callback is printed and gone.
+        self._slots: dict[int, _Weakly | _Kept] = {}
         # Of arrays of NumPy's kind what it takes three calls to say is kept by what they say.
         self._said = (
             attrgetter("shape", "dtype", "strides")
@@ -123,15 +136,13 @@ class Capture:
             self.specs[slot], strides = known
         if self.be.strided:
             self.strides[slot] = strides
-        key = id(array)
-        self._slots[key] = slot
+        held: _Weakly | _Kept
         try:
-            living = _Living(array, self._forget)
+            held = _Weakly(array)
         except TypeError:
-            self._alive.append(array)
-        else:
-            living.key, living.slot = key, slot
-            self._alive.append(living)
+            held = _Kept(array)
+        held.slot = slot
+        self._slots[id(array)] = held
         return slot
 
     def _layout(self, array: Array) -> tuple[tuple[tuple[int, ...], Any], tuple[int, ...]]:
@@ -140,13 +151,10 @@ class Capture:
         spec = tuple(array.shape), be.dtype_of(array)
         return spec, be.backend.strides(array) if be.strided else ()
 
-    def _forget(self, living: _Living) -> None:
-        if self._slots.get(living.key) == living.slot:
-            del self._slots[living.key]
-
     def find(self, array: object) -> Slot | None:
         """The slot of an array, None if it has not been seen."""
-        return self._slots.get(id(array))
+        held = self._slots.get(id(array))
+        return held.slot if held is not None and held() is array else None
 
     @contextmanager
     def acting(self, actions: list[tuple[Any, str, Sequence[Any]]]) -> Iterator[None]:
@@ -206,14 +214,14 @@ class Capture:
         given = []
         for a in args:
             kind = type(a)
-            if kind is array and (found := slots.get(id(a))) is not None:
-                given.append(found)
+            if kind is array and (held := slots.get(id(a))) is not None and held() is a:
+                given.append(held.slot)
             elif kind in _PLAIN:
                 given.append(a)
             else:
                 given.append(self.reference(a))
-        if type(result) is not array or (made := slots.get(id(result))) is None:
-            made = self._made(result)
+        held = slots.get(id(result)) if type(result) is array else None
+        made = held.slot if held is not None and held() is result else self._made(result)
         convert = self.be.to_array if raw else None
         effect = effect or op[-1] == "_" or op == "assign" or made is None
         self.steps.append(Step(op, kernel, tuple(given), made, convert, effect))
@@ -222,7 +230,7 @@ class Capture:
         """An argument as the plan holds it."""
         kind = type(value)
         if kind is self._array or isinstance(value, self._array):
-            found = self._slots.get(id(value))
+            found = self.find(value)
             if found is None:
                 found = self.slot(value)
                 self.unknown[found] = value
@@ -233,7 +241,7 @@ class Capture:
 
     def _made(self, result: Any) -> Any:
         if isinstance(result, self._array):
-            found = self._slots.get(id(result))
+            found = self.find(result)
             return self.slot(result) if found is None else found
         if type(result) in (tuple, list):
             return tuple([self._made(x) for x in result])

@@ -32,13 +32,8 @@ class Arrays:
         """Take an array in, with what made it if no node did."""
         key = id(array)
         self._origins[key] = origin
-
-        def forget(_: object) -> None:
-            self._alive.pop(key, None)
-            self._origins.pop(key, None)
-
-        try:
-            self._alive[key] = weakref.ref(array, forget)
+        try:  # without a callback, of which an interrupt would be printed and gone
+            self._alive[key] = weakref.ref(array)
         except TypeError:
             self._alive[key] = lambda: array
 
