@@ -7,6 +7,8 @@ nowhere, so that it cannot be taken for an answer.
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import json
 import math
 import os
@@ -92,8 +94,9 @@ class Child:
             if took >= self.seconds and (
                 waits >= 10 or not working < self.seconds or took >= PATIENCE * self.seconds
             ):
+                where = self._where()
                 self.close()
-                return Answer("hang", f"no answer within {self.seconds:g} s", took)
+                return Answer("hang", f"no answer within {self.seconds:g} s\n{where}".strip(), took)
         if line is None:
             return Answer("death", self._end(), took)
         value, peak = json.loads(line)
@@ -132,6 +135,18 @@ class Child:
         line, _, self.buffer = self.buffer.partition(b"\n")
         return line
 
+    def _where(self) -> str:
+        """What the threads of a process that hangs are doing."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGUSR1)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        return self._said()
+
+    def _said(self) -> str:
+        self.errors.seek(0)
+        return self.errors.read()[-2000:].decode(errors="replace").strip()
+
     def _end(self) -> str:
         """Why the process ended, and what it said last."""
         assert self.process is not None
@@ -141,8 +156,7 @@ class Child:
             self.process.kill()
             code = self.process.wait()
         self.close()
-        self.errors.seek(0)
-        said = self.errors.read()[-2000:].decode(errors="replace").strip()
+        said = self._said()
         why = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         return f"{why}\n{said}".strip()
 
@@ -150,6 +164,7 @@ class Child:
 def serve(work: Callable[[Any], Any], *, peaks: bool = True) -> None:
     """In the child: answer items until there are none; measuring peaks takes some 5 ms an item."""
     sys.set_int_max_str_digits(0)
+    faulthandler.register(signal.SIGUSR1)
     answers = os.fdopen(os.dup(1), "w")
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 1)

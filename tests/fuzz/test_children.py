@@ -46,6 +46,7 @@ def test_items_are_answered_by_one_process_until_it_ends(tmp_path):
         assert asked.started == 1
         hang = asked.ask("hang")
         assert hang.kind == "hang" and hang.seconds < 5  # it waits, whatever the load is
+        assert "in work" in hang.value
         dead = asked.ask("die")
         assert dead.kind == "death" and dead.value.startswith("SIGSEGV")
         assert asked.ask("b").value == ["b"]
