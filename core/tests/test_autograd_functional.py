@@ -231,3 +231,51 @@ def test_unknown_strategies_and_combinations_are_refused():
         jacobian(cubes, x, True, vectorize=True, strategy="forward-mode")
     with pytest.raises(RuntimeError, match="strict=True"):
         hessian(cubes, x, strict=True, vectorize=True)
+
+
+class TestManyResultsOfFewNumbers:
+    N = 10_000
+
+    @pytest.fixture
+    def passes(self, monkeypatch):
+        counted, grad = [], fb.autograd.grad
+
+        def count(*args, **kwargs):
+            counted.append(args)
+            return grad(*args, **kwargs)
+
+        monkeypatch.setattr(fb.autograd, "grad", count)
+        return counted
+
+    def test_they_take_a_pass_for_each_number(self, passes):
+        x, y = fb.tensor([0.5, 2.0], dtype=fb.float64), fb.tensor(0.25, dtype=fb.float64)
+        ramp = fb.linspace(0, 1, self.N, dtype=fb.float64)
+
+        def f(x, y):
+            return (x[0] * ramp).sin() * x[1] + y, y * y
+
+        (dx, dy), (none, square) = jacobian(f, (x, y))
+        assert len(passes) < 10
+        wanted = fb.stack([(0.5 * ramp).cos() * ramp * 2, (0.5 * ramp).sin()], 1)
+        fb.testing.assert_close(dx, wanted)
+        assert (dy == 1).all() and dy.shape == (self.N,)
+        assert none.tolist() == [0, 0] and square == 0.5
+        assert not dx.requires_grad
+
+    def test_a_function_whose_backward_is_not_recorded_goes_by_rows(self, passes):
+        class Doubled(fb.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2, x * 3
+
+            @staticmethod
+            def backward(ctx, g, h):
+                return g.detach() * 2
+
+        found = jacobian(lambda x: Doubled.apply(x)[0].expand(self.N), fb.ones(1))
+        assert (found == 2).all()
+        assert len(passes) >= self.N
+
+    def test_what_is_no_number_is_what_rows_give(self):
+        found = jacobian(lambda x: x.expand(self.N).sqrt(), fb.zeros(1))
+        assert found.isnan().all()

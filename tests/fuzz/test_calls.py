@@ -400,6 +400,7 @@ fb.serialization.verify("\ud800")
 fb.optim.lr_scheduler.CosineAnnealingLR(fb.optim.SGD([fb.ones(2)]), 0).step()
 fb.optim.lr_scheduler.StepLR(fb.optim.SGD([fb.ones(2)]), 0).step()
 fb.nn.utils.rnn.PackedSequence((0, 0)).to(fb.float64)
+fb.nn.utils.rnn.PackedSequence(fb.ones(3, 3), fb.ones(2, 3), unsorted_indices={})
 fb.distributions.ContinuousBernoulli(fb.tensor([0.25]), lims={"a": 1})
 fb.nn.NLLLoss(ignore_index=fb.ones(2, 3))(fb.tensor([[-0.5, -1.0]]), fb.tensor([0]))
 fb.nn.CrossEntropyLoss(ignore_index="x")(fb.ones(1, 2), fb.tensor([0]))
@@ -474,6 +475,7 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
         "fb.var_mean(fb.ones(3, dtype=fb.complex64), 0, keepdim=2**70)",
         "fb.ones(70000).amax(0, keepdim=2**70)",
         "fb.distributions.AffineTransform(np.ones(2), np.float32(2.0)).inv(fb.ones(2))",
+        "fb.autograd.functional.jacobian(lambda x: x.expand(2**17) * 2, fb.ones(1))",
         "fb.func.hessian(lambda x: (x @ x.mT).sum())(fb.ones((1,) * 31))",
         "fb.nn.parameter.UninitializedBuffer(1).requires_grad",
         "fb.fx.Graph(fb.ones(2, 3)).placeholder('x')",

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+from flambeau._autograd.node import Node
+from flambeau.autograd.function import FunctionCtx
 
 if TYPE_CHECKING:
     from flambeau import Tensor
@@ -104,8 +106,9 @@ def jacobian(
         create_graph: make the result differentiable.
         strict: raise if an output does not depend on an input, instead of giving zeros.
         vectorize: accepted; the result is the same, and rows are computed one after another.
-        strategy: ``"reverse-mode"``, a backward for each output element, or ``"forward-mode"``,
-            a second backward for each input element (only with ``vectorize=True``, as in PyTorch).
+        strategy: ``"reverse-mode"``, a backward for each output element (where these are very many
+            and the inputs few: for each input element), or ``"forward-mode"``, a second backward
+            for each input element (only with ``vectorize=True``, as in PyTorch).
 
     Raises:
         TypeError: an argument or result is no tensor.
@@ -124,7 +127,11 @@ def jacobian(
         if strategy == "forward-mode":
             blocks = _by_columns(outputs, xs)
         else:
-            blocks = tuple(_by_rows(output, xs, strict, create_graph) for output in outputs)
+            own = strict or create_graph
+            blocks = tuple(
+                (None if own else _of_few(output, xs)) or _by_rows(output, xs, strict, create_graph)
+                for output in outputs
+            )
     rows = tuple(_pack(row, several, create_graph) for row in blocks)
     return rows if several_outputs else rows[0]
 
@@ -361,6 +368,38 @@ def _by_rows(
             _filled(found, xs, strict, create_graph, "output of the user-provided function")
         )
     return _stacked(rows, (output,), xs, 0)
+
+
+_MANY, _TIMES = 10_000, 100
+
+
+def _of_few(output: Tensor, xs: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+    """The Jacobians of very many results by few numbers, by columns; None where rows are needed.
+
+    Every row goes back through all results: 131,072 of them by rows took minutes.
+    """
+    count = sum(x.numel() for x in xs)
+    if output.numel() < max(_MANY, _TIMES * count) or not all(
+        t.dtype.is_floating_point for t in (output, *xs)
+    ):
+        return None
+    found, stack = set(), [output.grad_fn]
+    while stack:
+        node = stack.pop()
+        # What a program wrote itself need not be made of what is recorded.
+        if isinstance(node, FunctionCtx) or getattr(node, "_hooks", None) is not None:
+            return None
+        for edge in getattr(node, "edges", ()):
+            if isinstance(edge, Node) and edge not in found:
+                found.add(edge)
+                stack.append(edge)
+    fb.empty(output.numel(), count, dtype=output.dtype, device=output.device)
+    try:
+        blocks = _by_columns((output,), xs)[0]
+        # A row adds up what is no number anywhere: a zero times an infinity.
+        return blocks if all(block.isfinite().all() for block in blocks) else None
+    except RuntimeError:  # a formula that has no derivative
+        return None
 
 
 def _by_columns(

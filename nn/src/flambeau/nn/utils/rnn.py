@@ -62,10 +62,12 @@ class PackedSequence(_Packed):
         sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
     ) -> PackedSequence:
-        if sorted_indices is not None:
-            require_tensors("PackedSequence", sorted_indices=sorted_indices)
-        if batch_sizes is not None:
-            require_tensors("PackedSequence", batch_sizes=batch_sizes)
+        given = {
+            "batch_sizes": batch_sizes,
+            "sorted_indices": sorted_indices,
+            "unsorted_indices": unsorted_indices,
+        }
+        require_tensors("PackedSequence", **{k: t for k, t in given.items() if t is not None})
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:  # the older form: (data, batch_sizes) as one argument
