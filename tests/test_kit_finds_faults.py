@@ -176,6 +176,10 @@ def adds_once(a: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     return result
 
 
+def asks_what_the_library_refuses(a: Any, *rest: Any) -> Any:
+    return np.reshape(a, (7, 11, 13))
+
+
 def writes_nothing(a: Any, b: Any) -> None:
     return None
 
@@ -272,6 +276,8 @@ FAULTS: dict[str, Fault] = {
     "quotients truncate": Fault(PRIMITIVES, "floor_divide", truncates_quotients),
     "integers through floats": Fault(PRIMITIVES, "mul", multiplies_in_floats),
     "duplicates dropped": Fault(PRIMITIVES, "index_put", adds_once),
+    "library refuses": Fault(PRIMITIVES, "argmax", asks_what_the_library_refuses),
+    "library refuses to count": Fault(PRIMITIVES, "nonzero", asks_what_the_library_refuses),
     "kernel missing": Fault(PRIMITIVES, "erf", absent=True),
     "in place does nothing": Fault(PRIMITIVES, "add_", writes_nothing),
     "in place returns": Fault(PRIMITIVES, "mul_", returns_what_it_wrote),
@@ -411,6 +417,14 @@ def test_a_difference_tells_the_operands_and_how_many_differ() -> None:
     (text,) = kit.differences(found, wanted, 1e-6, operands=(rows, fb.ones(5)))
     assert text == "element 4 of shape (2, 3) is 10.0, expected 11.0; 2 of 6 differ"
     assert kit.differences(found, found, 0.0, operands=(rows, column)) == []
+
+
+@pytest.mark.parametrize("name", ["library refuses", "library refuses to count"])
+def test_a_complaint_tells_what_the_library_said(name: str) -> None:
+    found = next(complaints(device_of(name), FAULTS[name]))
+    op = FAULTS[name].op
+    assert f"gave RuntimeError('{op}: cannot be computed for " in found
+    assert "for ValueError('cannot reshape array of size " in found
 
 
 def test_a_quick_run_has_every_primitive_and_the_corners() -> None:

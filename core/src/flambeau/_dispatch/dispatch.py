@@ -114,6 +114,10 @@ def written(self: Tensor, value: Tensor) -> Tensor:
     return found[1]
 
 
+SIZED_BY_VALUES = frozenset({"nonzero"})
+"""Ops whose results have a size that depends on values: their rules refuse whatever they get."""
+
+
 def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exception:
     """What to raise when a kernel refused its arguments.
 
@@ -127,7 +131,8 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
         try:
             op.body(*[_spec(a) for a in args])
         except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as worded:
-            raise worded from None
+            if name not in SIZED_BY_VALUES or isinstance(error, NotImplementedError):
+                raise worded from None
         except AttributeError:
             pass  # the rule knows arrays only, and an argument is none
     if isinstance(error, MemoryError):
@@ -436,6 +441,7 @@ def cast(t: Tensor, dtype: DType) -> Tensor:
 
 __all__ = [
     "PLAIN",
+    "SIZED_BY_VALUES",
     "Binary",
     "SavesInput",
     "SavesNothing",

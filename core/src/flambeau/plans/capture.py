@@ -19,7 +19,7 @@ from flambeau._autograd import engine as _engine
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import arguments as _arguments
 from flambeau._dispatch import bound as _bound
-from flambeau._dispatch.dispatch import OPS, wrap
+from flambeau._dispatch.dispatch import OPS, SIZED_BY_VALUES, wrap
 from flambeau._dispatch.warning import where
 from flambeau._random.generator import Generator
 from flambeau.amp.grad_scaler import GradScaler
@@ -40,7 +40,6 @@ __all__ = ["Capture", "capturing"]
 
 # What gives values, or memory, to the host: from then on the program may depend on them.
 _READS = ("item", "tolist", "to_host", "numpy", "data_ptr", "reinterpret")
-_COUNTS = frozenset({"nonzero"})  # ops whose results have a size that depends on values
 _LISTS = {
     "sgd_step_": _steps.SgdStep,
     "asgd_step_": _steps.AsgdStep,
@@ -410,7 +409,7 @@ def _written(
     name: str, kernel: Callable[..., Any], be: _bound.BoundBackend, whole: bool
 ) -> Callable[..., Any]:
     """The kernel that also writes its calls down; those inside of a decomposition, by itself."""
-    array, to_array, counts = be.array, be.to_array, name in _COUNTS
+    array, to_array, counts = be.array, be.to_array, name in SIZED_BY_VALUES
     identity = threading.get_ident
 
     def run(*args: Any, **named: Any) -> Any:

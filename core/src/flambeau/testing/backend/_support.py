@@ -319,8 +319,7 @@ def complaints(
     if found.error is not None or wanted.error is not None:
         if type(found.error) is type(wanted.error):
             return []
-        gave, expected = (repr(o.error) if o.error else "a result" for o in (found, wanted))
-        return [f"gave {gave}, expected {expected}"]
+        return [f"gave {told(found.error)}, expected {told(wanted.error)}"]
     wrong = [f"input {i} was changed" for i in found.changed]
     if len(found.results) != len(wanted.results):
         return [*wrong, f"{len(found.results)} results, expected {len(wanted.results)}"]
@@ -332,6 +331,16 @@ def complaints(
         texts = differences(t, e, rtol, slack, signed, operands=wanted.args)
         wrong += [which + text for text in texts]
     return wrong
+
+
+def told(error: BaseException | None) -> str:
+    """An exception as a complaint names it, with what was raised first: what a library said."""
+    first = error
+    while first is not None and (before := first.__cause__ or first.__context__) is not None:
+        first = before
+    if error is None or first is error:
+        return repr(error) if error else "a result"
+    return f"{error!r} for {first!r}"
 
 
 def differences(

@@ -133,5 +133,8 @@ def test_a_process_forked_after_the_first_use_computes_or_says_that_it_cannot(de
         "print(os.waitstatus_to_exitcode(status), ((x + x) @ x).tolist() == before)\n"
     )
     child, parent = run(program).split()
-    assert int(child) != -signal.SIGALRM, "the child hung until its alarm"
+    assert int(child) != -signal.SIGALRM, (
+        "the child hung until its alarm: where a library has threads that a fork does not copy, "
+        "from_host and the kernels raise RuntimeError if os.getpid() is not what it was at first"
+    )
     assert (child, parent) == ("0", "True")
