@@ -18,6 +18,7 @@ from typing import Any
 
 import flambeau as fb
 import sources
+import writes
 from flambeau import distributions
 from hostile import TENSORS, hostile, plausible
 
@@ -94,7 +95,8 @@ INSTANCES = {
 """Objects of classes whose methods have programs of their own; those of `Tensor` are its."""
 
 SOURCES, SHARE = "sources: ", 10
-"""Names of programs about programs, and how many turns each of their kinds has."""
+WRITES = "writes: "
+"""Names of programs about programs and of those that write in place, and the turns of each kind."""
 
 FUNCTIONALS = ("fb.func.", "fb.compile", "fb.plans.compile")
 """What gives functions, which are called with a tensor."""
@@ -181,6 +183,8 @@ def program(seed: int, name: str, number: int) -> str:
     chance = random.Random(f"{seed}:{name}:{number}")
     if name.startswith(SOURCES):
         return HEAD + sources.program(chance, name.removeprefix(SOURCES).rpartition(" ")[0])
+    if name.startswith(WRITES):
+        return HEAD + writes.program(chance, name.removeprefix(WRITES).rpartition(" ")[0])
     made = _from_example(chance, name) if chance.random() < 0.5 else None
     if made is None:
         made = _from_signature(chance, name)
@@ -190,7 +194,8 @@ def program(seed: int, name: str, number: int) -> str:
 def batch(seed: int, first: int, count: int) -> Iterator[str]:
     """`count` programs; every name has its turn before one has its second."""
     # Not shuffled: a new name would change which others are the first.
-    names = [*targets(), *(f"{SOURCES}{use} {i}" for use in sources.USES for i in range(SHARE))]
+    kinds = [SOURCES + use for use in sources.USES] + [WRITES + use for use in writes.USES]
+    names = [*targets(), *(f"{kind} {i}" for kind in kinds for i in range(SHARE))]
     names.sort(key=lambda name: random.Random(f"{seed}:{name}").random())
     for i in range(first, first + count):
         yield program(seed, names[i % len(names)], i // len(names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import os
 import pickle
@@ -12,6 +13,7 @@ import calls_run
 import flambeau as fb
 import programs
 import verdicts
+import writes
 from children import Child
 
 COUNT = int(os.environ.get("FUZZ_CALLS", "1000"))
@@ -478,6 +480,7 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
         "fb.autograd.functional.jacobian(lambda x: x.expand(2**17) * 2, fb.ones(1))",
         "fb.func.hessian(lambda x: (x @ x.mT).sum())(fb.ones((1,) * 31))",
         "fb.nn.parameter.UninitializedBuffer(1).requires_grad",
+        "fb.ones(2).scatter_reduce(0, fb.zeros(40000, dtype=int), fb.ones(40000), 'prod')",
         "fb.fx.Graph(fb.ones(2, 3)).placeholder('x')",
         "fb.empty_strided((2, 0), (2**63 - 1, 2)).clone()",
         "fb.empty_strided((2, 1), (1, 2**63 - 1)).zero_()",
@@ -600,6 +603,17 @@ def test_programs_depend_on_their_seed_name_and_number_alone():
     names = programs.targets()
     assert len(names) > 1500
     assert {"fb.nn.functional.conv2d", "fb.Tensor.scatter_", "fb.optim.Adam"} <= set(names)
+
+
+def test_programs_that_write_in_place_are_python_and_many_are_accepted():
+    names = [f"{programs.WRITES}{use} 0" for use in writes.USES]
+    texts = [programs.program(1, name, i) for name in names for i in range(9)]
+    assert len(set(texts)) > 0.9 * len(texts)
+    for text in texts:
+        ast.parse(text)
+    use = f"{programs.WRITES}a function of elements 0"
+    kinds = [verdicts.run(programs.program(1, use, i), fb)["kind"] for i in range(30)]
+    assert kinds.count(verdicts.OK) > 5
 
 
 def test_what_no_program_calls_is_named_and_little():

@@ -24,8 +24,8 @@ PROGRAM = "<program>"
 
 WORDED = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, UserWarning)
 LIBRARIES = re.compile(
-    r"ufunc|could not (be )?broadcast|setting an array element|[Cc]annot cast|"
-    r"[Mm]aximum (allowed|supported) dimension|Unable to allocate|array is too big|"
+    r"ufunc|(?<!indexing tensors )could not (be )?broadcast|setting an array element|"
+    r"[Cc]annot cast|[Mm]aximum (allowed|supported) dimension|Unable to allocate|array is too big|"
     r"shape mismatch: objects|cannot reshape array|Input operand|data type '.*' not|"
     r"numpy\.[a-z_]+\(|"
     r"array must not contain|axes don't match|buffer is smaller|"

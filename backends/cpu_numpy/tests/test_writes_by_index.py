@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 import flambeau as fb
@@ -124,3 +125,19 @@ def test_an_index_that_is_out_of_range_writes_nothing():
         with pytest.raises((IndexError, RuntimeError)):
             WRITES[name](x, fb.tensor([0, 1, 99]), y)
         assert x.equal(before)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_products_take_the_entries_of_a_place_in_their_order(recorded):
+    fb.manual_seed(0)
+    places, factors = fb.randint(0, 9, (500,)), fb.rand(500) + 0.5
+    wanted = np.ones(10, np.float32)
+    for place, factor in zip(places.tolist(), factors.numpy(), strict=True):
+        wanted[place] *= factor  # rounded after each
+    factors.requires_grad_(recorded)
+    found = fb.ones(10).scatter_reduce(0, places, factors, "prod")
+    assert found.tolist() == wanted.tolist()
+    if recorded:
+        found.sum().backward()
+        each = found.detach()[places] / factors.detach()
+        fb.testing.assert_close(factors.grad, each, rtol=1e-4, atol=0.0)

@@ -26,6 +26,7 @@ from flambeau.ops.indices.indexing import (
     wrapped_index,
 )
 from flambeau.ops.pointwise.elementwise import where
+from flambeau.ops.shapes.movement import cat
 
 
 def _vector(
@@ -350,22 +351,34 @@ def _limit(x: Tensor, top: bool) -> float:
 def _folded(
     x: Tensor, d: int, index: Tensor, src: Tensor, combine: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
-    """Each element combined with its entries of `src`, of the shape of `index`, by rounds.
+    """Each element combined with its entries of `src`, of the shape of `index`, in their order.
 
-    Every round takes at most one entry for a place, so that it may gather, combine and write.
+    By rounds, each of which takes one entry for every place that has one left.
     """
-    place, taken = _flat_places(x, d, index), src.reshape(-1)
+    if not index.numel():
+        return x.clone()
+    place = _flat_places(x, d, index)
     order = place.argsort(stable=True)
-    place, taken = place.index_select(0, order), taken.index_select(0, order)
+    place = place.index_select(0, order)
+    first = place.new_ones((place.numel(),), dtype=D.bool_)
+    first[1:] = place[1:] != place[:-1]
+    begins, group = first.nonzero().reshape(-1), first.cumsum(0) - 1
+    entry = arange(place.numel(), device=place.device)
+    turn = entry - begins.index_select(0, group)
+    # Places with the most entries first: those of a round are the first of the round before.
+    longest = group.bincount().argsort(descending=True, stable=True)
+    here = place.index_select(0, begins).index_select(0, longest)
+    rank = (turn * here.numel() + longest.argsort().index_select(0, group)).argsort()
+    rounds = src.reshape(-1).index_select(0, order.index_select(0, rank))
     result = x.reshape(-1)
-    while place.numel():
-        first = place.new_ones((place.numel(),), dtype=D.bool_)
-        first[1:] = place[1:] != place[:-1]
-        here, values = place.masked_select(first), taken.masked_select(first)
-        new = combine(result.index_select(0, here), values)
-        result = OPS["index_put"](result, (here,), new, False)
-        place, taken = place.masked_select(~first), taken.masked_select(~first)
-    return result.reshape(tuple(x.shape))
+    left, done = result.index_select(0, here), []
+    for values in rounds.split(turn.bincount().tolist()):
+        if values.numel() < left.numel():
+            done.append(left[values.numel() :])
+            left = left[: values.numel()]
+        left = combine(left, values)
+    new = cat([left, *reversed(done)])
+    return OPS["index_put"](result, (here,), new, False).reshape(tuple(x.shape))
 
 
 @composite
