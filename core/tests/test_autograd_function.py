@@ -772,32 +772,69 @@ def test_gradcheck_accepts_custom_functions(f, leaf):
         assert fb.autograd.gradgradcheck(f.apply, (x,))
 
 
-def test_attributes_of_the_context_may_have_any_name_that_the_graph_does_not_use(device):
+# Without those that PyTorch's context does not let programs set, and those that the example calls.
+NOT_SET = {"metadata", "needs_input_grad", "next_functions", "saved_tensors", "saved_variables"}
+NAMES_OF_CONTEXTS = {name for name in dir(FunctionCtx) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("taken", sorted(NAMES_OF_CONTEXTS - NOT_SET - {"save_for_backward"}))
+def test_attributes_of_the_context_may_have_the_names_that_the_graph_uses(taken, device):
     class Scale(Function):
         @staticmethod
         def forward(ctx, x, factor):
-            ctx.function, ctx.factor = "mine", factor
-            return x * factor
+            setattr(ctx, taken, factor)
+            ctx.save_for_backward(x)
+            return x * factor, x - factor
+
+        @staticmethod
+        def backward(ctx, grad, other):
+            assert getattr(ctx, taken) == 3
+            return grad * getattr(ctx, taken) + other * ctx.saved_tensors[0], None
+
+    class ScaleApart(Scale):
+        @staticmethod
+        def forward(x, factor):
+            return x * factor, x - factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            setattr(ctx, taken, inputs[1])
+            ctx.save_for_backward(inputs[0])
+
+    for function in (Scale, ScaleApart):
+        x = fb.tensor([2.0], requires_grad=True, device=device)
+        y, z = function.apply(x, 3)
+        assert y.grad_fn.name() == f"{function.__name__}Backward"
+        (y * z).backward(retain_graph=True)
+        (y * z).backward()
+        assert x.grad.tolist() == [2 * (3 * -1.0 + 2 * 6.0)]
+        with pytest.raises(RuntimeError, match="a second time"):
+            y.backward()
+
+
+def test_a_context_whose_names_the_graph_uses_keeps_no_node_alive(device):
+    class Named(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.name, ctx.kept = "mine", 5
+            ctx.save_for_backward(x)
+            return x * 2
 
         @staticmethod
         def backward(ctx, grad):
-            assert ctx.function == "mine"
-            return grad * ctx.factor, None
+            return grad * 2
 
-    x = fb.ones(1, requires_grad=True, device=device)
-    Scale.apply(x, 3).backward()
-    assert x.grad.tolist() == [3.0]
-
-
-def test_attributes_of_the_context_that_the_graph_needs_are_refused(device):
-    class Careless(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.saved = x
-            return x * 2
-
-    with pytest.raises(AttributeError, match="save_for_backward"):
-        Careless.apply(fb.ones(1, requires_grad=True, device=device))
+    gc.disable()
+    try:
+        y = Named.apply(fb.ones(1, requires_grad=True, device=device))
+        assert y.grad_fn.kept == 5
+        with pytest.raises(AttributeError, match="absent"):
+            y.grad_fn.absent  # noqa: B018 - what it raises
+        node = weakref.ref(y.grad_fn)
+        del y
+        assert node() is None
+    finally:
+        gc.enable()
 
 
 def test_the_context_that_programs_annotate_and_make_is_the_one_that_forward_receives():

@@ -701,3 +701,12 @@ def test_a_unit_sees_the_names_of_the_function_that_makes_it():
     F = fb.nn.functional
     unit = fb.jit.CompilationUnit("def f(x):\n    return F.relu(x)\n")
     assert F and unit.f(fb.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+
+
+def test_legacy_names_of_tensors_are_annotations_of_tensors():
+    def chosen(x: fb.FloatTensor, mask: fb.ByteTensor | None = None) -> fb.Tensor:
+        return x if mask is None else x * mask
+
+    scripted = fb.jit.script(chosen)
+    assert [str(each.type) for each in scripted.schema.arguments] == ["Tensor", "Optional[Tensor]"]
+    assert scripted(fb.ones(2), fb.tensor([0, 1], dtype=fb.uint8)).tolist() == [0.0, 1.0]

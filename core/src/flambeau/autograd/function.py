@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -61,6 +62,13 @@ class FunctionCtx(Node):
     _arity = 0  # of what forward returned
     _inputs: tuple[Any, ...] = ()
     _several = False  # more than one source: gradients arrive as {place: gradient}
+    _context: FunctionCtx | None = None  # what backward receives, where that is another object
+    _recorded: Callable[[], FunctionCtx | None] | None = None  # and from there the node, weakly
+
+    def __getattr__(self, name: str) -> Any:
+        if self._context is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._context, name)
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs or outputs for backward; writes to them are detected there.
@@ -108,14 +116,15 @@ class FunctionCtx(Node):
         Raises:
             RuntimeError: they were freed, or written to since.
         """
-        if self.saved is None:
-            raise self.freed()
+        node = self if self._recorded is None else self._recorded()
+        if node is None or node.saved is None:
+            raise (node or new(FunctionCtx)).freed()
         found = []
-        for entry in self.saved:
+        for entry in node.saved:
             if entry is None:
                 found.append(None)
                 continue
-            found.append(entry.get(self))
+            found.append(entry.get(node))
         return tuple(found)
 
     @property
@@ -125,11 +134,6 @@ class FunctionCtx(Node):
             "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
         )
         return self.saved_tensors
-
-    @property
-    def n_out(self) -> int:  # type: ignore[override]
-        """1 if the gradient arrives as it is, 2 if gradients arrive by their place."""
-        return 2 if self._several else 1
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
@@ -147,7 +151,7 @@ class FunctionCtx(Node):
         before = recording()
         try:
             set_recording(not F.native)
-            found = backward(self, *grads)
+            found = backward(self._context or self, *grads)
         finally:
             set_recording(before)
         return self._input_grads(F, found)
@@ -383,7 +387,7 @@ class Function:
         tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
         node = new(cls._node)
         node._hooks = None
-        node.saved = ()
+        node.saved, node.seq = (), 0
         node.needs_input_grad = tuple(
             isinstance(a, Tensor) and a.dtype.fp and a.requires_grad for a in args
         )
@@ -402,11 +406,7 @@ class Function:
                 cls.setup_context(node, args, result)
         finally:
             set_recording(before)
-        if node.saved != () or node.edges is not edges:
-            raise AttributeError(
-                f"{cls.__name__}.forward set ctx.saved or ctx.edges, which are the graph's own: "
-                "keep tensors with ctx.save_for_backward(...), and other values under other names"
-            )
+        node = _without_names_of_others(node, edges)
         outputs = result if isinstance(result, tuple) else (result,)
         finished = _finish(node, {id(a) for _, a in tensors}, outputs, record)
         if _dispatch.modes and record:
@@ -426,13 +426,14 @@ def recorded(cls: type[Function], args: tuple[Any, ...], result: object) -> Any:
     """The results of a call on `args`, computed already, with the history of this call."""
     node = new(cls._node)
     node._hooks = None
-    node.saved = ()
+    node.saved, node.seq = (), 0
     tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
     node.needs_input_grad = tuple(
         isinstance(a, Tensor) and a.dtype.fp and a.requires_grad for a in args
     )
     record = recording() and any(node.needs_input_grad)
-    node.edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
+    edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
+    node.edges = edges
     node._inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
     before = recording()
     try:
@@ -440,9 +441,35 @@ def recorded(cls: type[Function], args: tuple[Any, ...], result: object) -> Any:
         cls.setup_context(node, args, result)
     finally:
         set_recording(before)
+    node = _without_names_of_others(node, edges)
     outputs = result if isinstance(result, tuple) else (result,)
     finished = _finish(node, {id(a) for _, a in tensors}, outputs, record)
     return finished if isinstance(result, tuple) else finished[0]
+
+
+_OWN = frozenset(name for name in dir(FunctionCtx) if not name.startswith("_")) - {
+    "needs_input_grad"
+}
+
+
+def _without_names_of_others(node: FunctionCtx, edges: tuple[Any, ...]) -> FunctionCtx:
+    """The node to record: `node`, or one beside it if the program uses its names in the context.
+
+    ``ctx.name``, ``ctx.seq`` and ``ctx.saved`` are the program's; the graph has those names too.
+    """
+    own = node.saved == () and node.edges is edges and node.seq == 0
+    if own and _OWN.isdisjoint(vars(node)):
+        return node
+    beside = new(type(node))
+    beside._hooks = None
+    beside.saved, beside.edges = (), edges
+    for name in ("needs_input_grad", "_inputs", "_to_save", "_dirty", "_no_grad_outputs"):
+        setattr(beside, name, getattr(node, name))
+    beside._materialize = node._materialize
+    # The context must not keep the outputs alive, nor the node that keeps it.
+    node._to_save = node._dirty = node._no_grad_outputs = ()
+    node._recorded, beside._context = weakref.ref(beside), node
+    return beside
 
 
 def _finish(
@@ -465,6 +492,8 @@ def _finish(
     )
     node._sources = tuple(i for i in tensors if final[i].dtype.fp and id(outputs[i]) not in no_grad)
     node._several = len(node._sources) > 1
+    if node._several:
+        vars(node)["n_out"] = 2  # gradients arrive by their place
     node.seq = next_seq()
     if record:
         entries: list[Any] = []

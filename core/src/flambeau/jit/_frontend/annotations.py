@@ -10,6 +10,7 @@ import typing
 from typing import Any
 
 import flambeau as fb
+from flambeau._tensor.legacy import LegacyTensorType
 from flambeau.jit import _types as T
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import Type
@@ -160,6 +161,8 @@ def of_object(value: object, resolver: Resolver | None = None) -> Type:
             f"Attempted to use {name} without a contained type. Please add a contained type, "
             f"e.g. {name}[int]"
         )
+    if isinstance(value, LegacyTensorType):
+        return T.TENSOR
     if isinstance(value, type):
         return of_class(value, resolver)
     raise AnnotationError(f"Unknown type annotation: '{value}'")
