@@ -9,11 +9,11 @@
 
 #define MOST_THREADS 1024
 
-extern const Row pointwise_rows[], activation_rows[], normalization_rows[], optimizer_rows[], random_rows[],
+extern const Row pointwise_rows[], casting_rows[], moving_rows[], activation_rows[], normalization_rows[], optimizer_rows[], random_rows[],
     rejection_rows[], multinomial_rows[],
     reduction_rows[], loss_rows[], pooling_rows[], indexing_rows[], product_rows[], sgemm_rows[],
     recurrent_rows[], primitives_rows[];
-static const Row *const tables[] = {pointwise_rows, activation_rows, normalization_rows, optimizer_rows,
+static const Row *const tables[] = {pointwise_rows, casting_rows, moving_rows, activation_rows, normalization_rows, optimizer_rows,
                                     random_rows,     rejection_rows,     multinomial_rows, reduction_rows,     loss_rows,
                                     pooling_rows,    indexing_rows,      product_rows,
                                     sgemm_rows,      recurrent_rows,     primitives_rows};
@@ -62,7 +62,7 @@ static int64_t type_size(const char *name) {
     if (suffix == NULL) return 0;
     if (strstr("_f64_i64_w8", suffix)) return 8;
     if (strstr("_f32_i32_w4", suffix)) return 4;
-    return strcmp(suffix, "_bf16") == 0 ? 2 : 1;
+    return strstr(suffix, "f16") ? 2 : 1;
 }
 
 static int digit(const char **text) { return *(*text)++ - '0'; }

@@ -1,7 +1,8 @@
 /* Functions of one or two arrays, element by element, with up to three numbers u, v, w.
 
-   bfloat16 is computed in float and rounded once. */
+   Floats of 16 bits are computed in float and rounded once. */
 #include "avx512.h"
+#include "halves.h"
 #include "program.h"
 #include "stream.h"
 
@@ -11,6 +12,7 @@
 typedef struct {
     const char *memory;
     int64_t period, size;
+    int is_number; /* that stands for all: a run of it */
 } Operand;
 
 typedef struct {
@@ -20,6 +22,7 @@ typedef struct {
     Operand operands[2];
     double numbers[3];
     int streams;
+    Convert widen, narrow; /* of 16 bits; or none, if the loop takes what is in memory */
 } Pointwise;
 
 /* The operand from element i on; `count` becomes as many elements as it goes on for, at most. */
@@ -33,33 +36,58 @@ static inline const char *at(const Operand *x, int64_t i, int64_t *count) {
 
 static void pointwise_step(const void *context, int64_t begin, int64_t end) {
     const Pointwise *c = context;
+    _Alignas(64) float x[PIECE], y[PIECE], found[PIECE];
+    if (c->operands[1].is_number && c->widen != NULL) c->widen(y, c->operands[1].memory, PIECE, 0);
     for (int64_t i = begin, count; i < end; i += count) {
         char *out = c->out + i * c->size;
         const int64_t askew = (int64_t)((uintptr_t)out & 63) / c->size;
         count = end - i < PIECE ? end - i : PIECE - askew; /* the next at a cache line */
         const char *a = at(&c->operands[0], i, &count), *b = at(&c->operands[1], i, &count);
-        c->loop(out, a, b, count, c->numbers, c->streams);
+        if (c->narrow == NULL) {
+            c->loop(out, a, b, count, c->numbers, c->streams);
+            continue;
+        }
+        c->widen(x, a, count, 0);
+        if (c->operands[1].memory != NULL && !c->operands[1].is_number) c->widen(y, b, count, 0);
+        c->loop(found, x, y, count, c->numbers, 0);
+        c->narrow(out, found, count, c->streams);
     }
     if (c->streams) end_of_stream();
 }
 
 /* Numbers become runs, so that a loop has two arrays always. */
-static void pointwise(const Args *k, Loop loop, int64_t size, Operand a, Operand b) {
+static void run_loop(const Args *k, Loop loop, int64_t size, Operand a, Operand b, Convert widen, Convert narrow) {
     const int64_t count = k->n[0];
     _Alignas(64) char runs[2][PIECE * sizeof(double)];
-    Pointwise c = {loop, k->p[0], size, {a, b}, {k->x[0], k->x[1], k->x[2]}, 0};
+    Pointwise c = {loop, k->p[0], size, {a, b}, {k->x[0], k->x[1], k->x[2]}, 0, widen, narrow};
     for (int i = 0; i < 2; i++) {
         Operand *x = &c.operands[i];
         if (x->period != 1) continue;
         for (int64_t j = 0; j < PIECE; j++) memcpy(runs[i] + j * x->size, x->memory, (size_t)x->size);
         x->memory = runs[i];
         x->period = PIECE;
+        x->is_number = 1;
     }
     c.streams = is_streamed(count * size);
     split(pointwise_step, &c, count, team(k, count));
 }
 
-typedef uint16_t Bfloat;
+static void pointwise(const Args *k, Loop loop, int64_t size, Operand a, Operand b) {
+    run_loop(k, loop, size, a, b, NULL, NULL);
+}
+
+/* A loop over float32 for operands of 16 bits: of one, of two, or of two that may repeat. */
+typedef enum { ONE_OPERAND, TWO_OPERANDS, REPEATING } Operands;
+
+static void run_halves(const Args *k, Loop loop, Operands how, int is_bfloat) {
+    const int repeats = how == REPEATING;
+    const Operand none = {0}, a = {k->p[1], repeats ? k->n[1] : 0, sizeof(uint16_t), 0};
+    const Operand b = how == ONE_OPERAND ? none : (Operand){k->p[2], repeats ? k->n[2] : 0, sizeof(uint16_t), 0};
+    run_loop(k, loop, sizeof(uint16_t), a, b, widening(is_bfloat), narrowing(is_bfloat));
+}
+#define HALVES(name, loop, how)                                                    \
+    static void name##_f16(const Args *k) { run_halves(k, loop, how, 0); }         \
+    static void name##_bf16(const Args *k) { run_halves(k, loop, how, 1); }
 
 #define SQRT(x) _Generic(x, float: sqrtf, double: sqrt)(x)
 #define ABS(x) _Generic(x, float: fabsf, double: fabs)(x)
@@ -70,16 +98,8 @@ typedef uint16_t Bfloat;
 
 INLINE float from_f32(float x) { return x; }
 INLINE double from_f64(double x) { return x; }
-INLINE float from_bf16(Bfloat x) { return bits_to_float((int32_t)((uint32_t)x << 16)); }
 INLINE float to_f32(float x) { return x; }
 INLINE double to_f64(double x) { return x; }
-
-/* To the nearest, ties to even; a NaN keeps its sign and stays a NaN. */
-INLINE Bfloat to_bf16(float x) {
-    uint32_t bits = (uint32_t)float_to_bits(x);
-    uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-    return (Bfloat)(x != x ? (bits >> 16) | 0x40 : rounded);
-}
 
 /* C is the type of the computation, T and OUT are those of memory, S and OUT_S their suffixes. */
 #define UNARY_LOOP(name, C, T, S, OUT, OUT_S, formula)                                            \
@@ -117,9 +137,6 @@ INLINE Bfloat to_bf16(float x) {
                   (Operand){k->p[2], 0, sizeof(T)});                                              \
     }
 
-#define CAST(name, T, S, OUT, OUT_S)                   \
-    UNARY_LOOP(name, OUT, T, S, OUT, OUT_S, x)         \
-    UNARY_KERNEL(name, T, S, OUT, name##_loop_##S)
 #define UNARY(name, C, T, S, formula)          \
     UNARY_LOOP(name, C, T, S, T, S, formula)   \
     UNARY_KERNEL(name, T, S, T, name##_loop_##S)
@@ -132,16 +149,14 @@ INLINE Bfloat to_bf16(float x) {
     UNARY_LOOP(name, float, float, f32, float, f32, formula)       \
     VECTOR_LOOP(name, 0, vectors, )                                \
     UNARY_KERNEL(name, float, f32, float, FASTEST(name))           \
+    HALVES(name, FASTEST(name), ONE_OPERAND)                       \
     UNARY(name, double, double, f64, formula)
-#define UNARY_ALL(name, formula, vectors)      \
-    UNARY_BOTH(name, formula, vectors)         \
-    UNARY(name, float, Bfloat, bf16, formula)
 #define BINARY_ALL(name, formula, vectors)           \
     BINARY_LOOP(name, float, float, f32, formula)    \
     VECTOR_LOOP(name, 1, vectors, )                  \
     BINARY_KERNEL(name, float, f32, FASTEST(name))   \
-    BINARY(name, double, double, f64, formula)       \
-    BINARY(name, float, Bfloat, bf16, formula)
+    HALVES(name, FASTEST(name), TWO_OPERANDS)        \
+    BINARY(name, double, double, f64, formula)
 
 /* Operands that repeat. */
 #define BROADCAST(name, T, S, formula, loop)                                    \
@@ -154,6 +169,7 @@ INLINE Bfloat to_bf16(float x) {
     VECTOR_LOOP(name, 1, vectors, )                          \
     NUMBER_LOOPS(name, vectors)                              \
     BROADCAST(name, float, f32, formula, FASTEST(name))      \
+    HALVES(name, FASTEST(name), REPEATING)                   \
     BROADCAST(name, double, f64, formula, name##_loop_f64)
 
 /* A loop over vectors of AVX-512 goes by the same function as the portable one. */
@@ -216,14 +232,14 @@ INLINE AVX512 __m512 kept(__m512 a) {
 
 /* A function of float_math.h, or a slope there times the gradient. */
 #define ELEMENTARY(name)                                                \
-    UNARY(name, float, Bfloat, bf16, name##_f(x))                       \
     UNARY_LOOP(name, float, float, f32, float, f32, name##_f(x))        \
     VECTOR_LOOP(name, 0, name##_v(x), )                                 \
+    HALVES(name, FASTEST(name), ONE_OPERAND)                            \
     UNARY_KERNEL(name, float, f32, float, FASTEST(name))
 #define GRADIENT(name, slope)                                           \
-    BINARY(name, float, Bfloat, bf16, g *slope##_f(x))                  \
     BINARY_LOOP(name, float, float, f32, g *slope##_f(x))               \
     VECTOR_LOOP(name, 1, g *slope##_v(x), )                             \
+    HALVES(name, FASTEST(name), TWO_OPERANDS)                           \
     BINARY_KERNEL(name, float, f32, FASTEST(name))
 
 ELEMENTARY(exp)
@@ -264,6 +280,7 @@ WIDE static int any_far(const float *a, int64_t n) {
         if (any_far(from, n)) name##_far(to, from, n);                                            \
     }                                                                                             \
     VECTOR_LOOP(name, 0, name##_v(x)    , if (any_far(from, n)) name##_far(to, from, n))        \
+    HALVES(name, FASTEST(name), ONE_OPERAND)                                                     \
     UNARY_KERNEL(name, float, f32, float, FASTEST(name))
 WAVE(sin)
 WAVE(cos)
@@ -274,13 +291,13 @@ WAVE(cos)
 #define IF _mm512_mask_blend_ps
 #define IS_NAN(a) _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q)
 #define IS(a, relation, b) _mm512_cmp_ps_mask(a, b, _CMP_##relation##_OQ)
-UNARY_ALL(relu, x < 0 ? 0 : x, IF(IS(x, LT, ZERO), x, ZERO))
-UNARY_ALL(leaky_relu, x > 0 ? x : x * u, IF(IS(x, GT, ZERO), x *u, x))
-UNARY_ALL(sign, x > 0 ? 1 : (x < 0 ? -1 : 0),
+UNARY_BOTH(relu, x < 0 ? 0 : x, IF(IS(x, LT, ZERO), x, ZERO))
+UNARY_BOTH(leaky_relu, x > 0 ? x : x * u, IF(IS(x, GT, ZERO), x *u, x))
+UNARY_BOTH(sign, x > 0 ? 1 : (x < 0 ? -1 : 0),
           IF(IS(x, GT, ZERO), IF(IS(x, LT, ZERO), ZERO, -ONE), ONE))
-UNARY_ALL(reciprocal, 1 / x, ONE / x)
-UNARY_ALL(clamp, x < u ? u : (x > v ? v : x), IF(IS(x, LT, u), IF(IS(x, GT, v), x, v), u))
-UNARY_ALL(rsqrt, 1 / SQRT(x), ONE / _mm512_sqrt_ps(x))
+UNARY_BOTH(reciprocal, 1 / x, ONE / x)
+UNARY_BOTH(clamp, x < u ? u : (x > v ? v : x), IF(IS(x, LT, u), IF(IS(x, GT, v), x, v), u))
+UNARY_BOTH(rsqrt, 1 / SQRT(x), ONE / _mm512_sqrt_ps(x))
 UNARY_BOTH(neg, -x, -x)
 UNARY_BOTH(square, x *x, x *x)
 UNARY_BOTH(cube, x *x *x, x *x *x)
@@ -290,29 +307,13 @@ UNARY_BOTH(floor, FLOOR(x), _mm512_roundscale_ps(x, 9))
 UNARY_BOTH(ceil, CEIL(x), _mm512_roundscale_ps(x, 10))
 UNARY_BOTH(trunc, TRUNC(x), _mm512_roundscale_ps(x, 11))
 UNARY_BOTH(round, ROUND(x), _mm512_roundscale_ps(x, 8))
-#if HAS_AVX512
-AVX512 static void cast_loop_v(void *to, const void *from, const void *other, int64_t n,
-                               const double *numbers, int streams) {
-    const float *a = from;
-    double *out = to;
-    int64_t i = 0;
-    (void)other, (void)numbers;
-    if (streams && ((uintptr_t)out & 63) == 0)
-        for (; i + 8 <= n; i += 8) _mm512_stream_pd(out + i, _mm512_cvtps_pd(_mm256_loadu_ps(a + i)));
-    for (; i < n; i++) out[i] = a[i];
-}
-#endif
-UNARY_LOOP(cast, double, float, f32, double, f64, x)
-UNARY_KERNEL(cast, float, f32, double, FASTEST(cast))
-CAST(cast, double, f64, float, f32)
-
 /* log(1 + exp(ux)) / u, by the exponential of -|ux|, which cannot overflow. */
 INLINE float softplus_f(float x, float u, float v) {
     float s = x * u, soft = (s > 0 ? s : 0) + log1p_unit_f(exp_f(-fabsf(s)));
     return s != s || s > v ? x : soft / u;
 }
 UNARY(softplus, float, float, f32, softplus_f(x, u, v))
-UNARY(softplus, float, Bfloat, bf16, softplus_f(x, u, v))
+HALVES(softplus, softplus_loop_f32, ONE_OPERAND)
 
 UNARY(gelu_tanh, double, double, f64, 0.5 * x * (1 + tanh_d(x * (GELU_A + GELU_B * x * x))))
 INLINE double gelu_tanh_slope_d(double x) {
@@ -335,62 +336,6 @@ ARITHMETIC(div, g / x, g / x)
 /* A NaN of either is the result. */
 ARITHMETIC(maximum, g >= x || g != g ? g : x, IF(IS(g, GE, x) | IS_NAN(g), x, g))
 ARITHMETIC(minimum, g <= x || g != g ? g : x, IF(IS(g, LE, x) | IS_NAN(g), x, g))
-
-/* a + b * c, rounded once; c is as long as a, or its first element is the number for all. */
-typedef struct {
-    void *out;
-    const void *a, *b, *c;
-    int is_number;
-} MultiplyAdd;
-
-#define MULTIPLY_ADD(T, S, fused)                                                             \
-    WIDE static void multiply_add_step_##S(const void *context, int64_t begin, int64_t end) { \
-        const MultiplyAdd *k = context;                                                       \
-        T *out = k->out; /* which may be a */                                                 \
-        const T *a = k->a, *b = k->b, *c = k->c;                                              \
-        if (k->is_number) {                                                                   \
-            const T u = c[0];                                                                 \
-            _Pragma("omp simd") for (int64_t i = begin; i < end; i++) out[i] = fused(b[i], u, a[i]);    \
-        } else {                                                                              \
-            _Pragma("omp simd") for (int64_t i = begin; i < end; i++) out[i] = fused(b[i], c[i], a[i]); \
-        }                                                                                     \
-    }                                                                                         \
-    static void multiply_add_##S(const Args *k) {                                             \
-        MultiplyAdd c = {k->p[0], k->p[1], k->p[2], k->p[3], k->n[1] != 0};                   \
-        split(multiply_add_step_##S, &c, k->n[0], team(k, k->n[0]));                          \
-    }
-MULTIPLY_ADD(float, f32, fmaf)
-MULTIPLY_ADD(double, f64, fma)
-
-typedef struct {
-    char *out;
-    const char *a;
-    int streams;
-} Copy;
-
-static void copy_step(const void *context, int64_t begin, int64_t end) {
-    const Copy *c = context;
-    if (c->streams) {
-        stream(c->out + begin, c->a + begin, (size_t)(end - begin));
-        end_of_stream();
-    } else {
-        memcpy(c->out + begin, c->a + begin, (size_t)(end - begin));
-    }
-}
-
-/* `count` bytes, to those of `out` from `offset` on. */
-static void copy(const Args *k) {
-    const int64_t count = k->n[0];
-    Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count)};
-    split(copy_step, &c, count, team(k, count / 4));
-}
-
-static void clear_step(const void *context, int64_t begin, int64_t end) {
-    memset(*(char *const *)context + begin, 0, (size_t)(end - begin));
-}
-
-/* `count` bytes of zeros. */
-static void clear(const Args *k) { split(clear_step, k->p, k->n[0], team(k, k->n[0] / 4)); }
 
 /* log |gamma(x)| for x > 0 in double: Stirling's series at x + 8 or more, less log of the factors. */
 INLINE double log_gamma_positive(double x) {
@@ -434,46 +379,35 @@ WIDE static void lgamma_loop_f32(void *to, const void *from, const void *unused,
     }
 }
 UNARY_KERNEL(lgamma, float, f32, float, lgamma_loop_f32)
+HALVES(lgamma, lgamma_loop_f32, ONE_OPERAND)
 
 #define ROWS(name, arguments, extents)                         \
-    {#name "_f32", arguments, extents, name##_f32}, {#name "_f64", arguments, extents, name##_f64}
-#define HALF(name, arguments, extents) {#name "_bf16", arguments, extents, name##_bf16}
+    {#name "_f64", arguments, extents, name##_f64}, SINGLE(name, arguments, extents)
+#define SINGLE(name, arguments, extents)                                                             \
+    {#name "_f32", arguments, extents, name##_f32}, {#name "_f16", arguments, extents, name##_f16},  \
+    {#name "_bf16", arguments, extents, name##_bf16}
 #define ONE_EACH "t0,t0"
 #define TWO_EACH "t0,t0,t0"
 #define REPEATED "t0,t0|1,t0|2"
 
 const Row pointwise_rows[] = {
-    ROWS(relu, "wri", ONE_EACH), HALF(relu, "wri", ONE_EACH),
-    ROWS(leaky_relu, "wrif", ONE_EACH), HALF(leaky_relu, "wrif", ONE_EACH),
-    ROWS(sign, "wri", ONE_EACH), HALF(sign, "wri", ONE_EACH),
-    ROWS(reciprocal, "wri", ONE_EACH), HALF(reciprocal, "wri", ONE_EACH),
-    ROWS(clamp, "wriff", ONE_EACH), HALF(clamp, "wriff", ONE_EACH),
-    ROWS(rsqrt, "wri", ONE_EACH), HALF(rsqrt, "wri", ONE_EACH),
-    ROWS(sigmoid, "wri", ONE_EACH), HALF(sigmoid, "wri", ONE_EACH),
-    ROWS(silu, "wri", ONE_EACH), HALF(silu, "wri", ONE_EACH),
-    {"erf_f32", "wri", ONE_EACH, erf_f32}, HALF(erf, "wri", ONE_EACH),
-    {"softplus_f32", "wriff", ONE_EACH, softplus_f32}, HALF(softplus, "wriff", ONE_EACH),
-    {"gelu_f32", "wri", ONE_EACH, gelu_f32}, HALF(gelu, "wri", ONE_EACH),
-    {"gelu_backward_f32", "wrri", TWO_EACH, gelu_backward_f32}, HALF(gelu_backward, "wrri", TWO_EACH),
-    ROWS(gelu_tanh, "wri", ONE_EACH), HALF(gelu_tanh, "wri", ONE_EACH),
-    ROWS(gelu_tanh_backward, "wrri", TWO_EACH), HALF(gelu_tanh_backward, "wrri", TWO_EACH),
-    ROWS(threshold_backward, "wrrif", TWO_EACH), HALF(threshold_backward, "wrrif", TWO_EACH),
-    ROWS(leaky_relu_backward, "wrrif", TWO_EACH), HALF(leaky_relu_backward, "wrrif", TWO_EACH),
-    ROWS(sigmoid_backward, "wrri", TWO_EACH), HALF(sigmoid_backward, "wrri", TWO_EACH),
-    ROWS(tanh_backward, "wrri", TWO_EACH), HALF(tanh_backward, "wrri", TWO_EACH),
-    ROWS(silu_backward, "wrri", TWO_EACH), HALF(silu_backward, "wrri", TWO_EACH),
-    {"lgamma_f32", "wri", ONE_EACH, lgamma_f32},
-    {"exp_f32", "wri", ONE_EACH, exp_f32}, HALF(exp, "wri", ONE_EACH),
-    {"log_f32", "wri", ONE_EACH, log_f32}, HALF(log, "wri", ONE_EACH),
-    {"tanh_f32", "wri", ONE_EACH, tanh_f32}, HALF(tanh, "wri", ONE_EACH),
-    {"sin_f32", "wri", ONE_EACH, sin_f32}, {"cos_f32", "wri", ONE_EACH, cos_f32},
+    ROWS(relu, "wri", ONE_EACH), ROWS(leaky_relu, "wrif", ONE_EACH),
+    ROWS(sign, "wri", ONE_EACH), ROWS(reciprocal, "wri", ONE_EACH),
+    ROWS(clamp, "wriff", ONE_EACH), ROWS(rsqrt, "wri", ONE_EACH),
+    ROWS(sigmoid, "wri", ONE_EACH), ROWS(silu, "wri", ONE_EACH),
+    SINGLE(erf, "wri", ONE_EACH), SINGLE(softplus, "wriff", ONE_EACH),
+    SINGLE(gelu, "wri", ONE_EACH), SINGLE(gelu_backward, "wrri", TWO_EACH),
+    ROWS(gelu_tanh, "wri", ONE_EACH), ROWS(gelu_tanh_backward, "wrri", TWO_EACH),
+    ROWS(threshold_backward, "wrrif", TWO_EACH), ROWS(leaky_relu_backward, "wrrif", TWO_EACH),
+    ROWS(sigmoid_backward, "wrri", TWO_EACH), ROWS(tanh_backward, "wrri", TWO_EACH),
+    ROWS(silu_backward, "wrri", TWO_EACH), SINGLE(lgamma, "wri", ONE_EACH),
+    SINGLE(exp, "wri", ONE_EACH), SINGLE(log, "wri", ONE_EACH),
+    SINGLE(tanh, "wri", ONE_EACH),
+    SINGLE(sin, "wri", ONE_EACH), SINGLE(cos, "wri", ONE_EACH),
     ROWS(neg, "wri", ONE_EACH), ROWS(square, "wri", ONE_EACH), ROWS(cube, "wri", ONE_EACH), ROWS(abs, "wri", ONE_EACH), ROWS(sqrt, "wri", ONE_EACH),
     ROWS(floor, "wri", ONE_EACH), ROWS(ceil, "wri", ONE_EACH), ROWS(trunc, "wri", ONE_EACH), ROWS(round, "wri", ONE_EACH),
-    {"cast_f32", "wri", "d0,w0", cast_f32}, {"cast_f64", "wri", "w0,d0", cast_f64},
     ROWS(add, "wrriii", REPEATED), ROWS(sub, "wrriii", REPEATED), ROWS(mul, "wrriii", REPEATED), ROWS(div, "wrriii", REPEATED),
     ROWS(maximum, "wrriii", REPEATED), ROWS(minimum, "wrriii", REPEATED),
-    ROWS(multiply_add, "wrrrii", "t0,t0,t0,t0|1"),
-    {"copy", "wrii", "b(0+1),b0", copy}, {"clear", "wi", "b0", clear},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -25,8 +25,15 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     if native is None:
         return None
     from flambeau_native.kernels import KERNELS
+    from flambeau_native.kernels.casts import convert
     from flambeau_native.kernels.linalg import few, linear
-    from flambeau_numpy.extending import follow, offer_indices, offer_plans, offer_products
+    from flambeau_numpy.extending import (
+        follow,
+        offer_casts,
+        offer_indices,
+        offer_plans,
+        offer_products,
+    )
 
     follow("flambeau-native", native.set_threads)
     offer_products(
@@ -37,6 +44,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         few=few,
     )
     offer_plans("flambeau-native", _compile_plan)
+    offer_casts("flambeau-native", convert)
     offer_indices("flambeau-native", native.in_range_i64)
     return KernelSet(f"flambeau-native {__version__}", KERNELS)
 

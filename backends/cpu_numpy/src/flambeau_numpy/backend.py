@@ -13,11 +13,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from flambeau import plugin
 from flambeau_numpy import allocator
+from flambeau_numpy.casts import recast
 from flambeau_numpy.dtypes import FLOAT8, FOREIGN, FROM_NUMPY, TO_NUMPY, to_float8
 from flambeau_numpy.generator import MT19937
 from flambeau_numpy.indices import lies_within
 from flambeau_numpy.kernels.creation import fill
-from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
 
@@ -255,12 +255,7 @@ class NumpyBackend(plugin.Backend):
         exact = kind == np.bool_ or (kind == np.int64 and (target.kind in "fcV" or dtype in FLOAT8))
         if not (exact or (kind == np.float64 and (target.kind in "fcV" or dtype in FLOAT8))):
             return None
-        return to_float8(array, target) if dtype in FLOAT8 else _cast(array, target), dtype
-
-
-@quiet
-def _cast(array: Array, kind: np.dtype) -> Array:
-    return array.astype(kind)
+        return to_float8(array, target) if dtype in FLOAT8 else recast(array, target), dtype
 
 
 def _supported(array: Array) -> Array:

@@ -8,45 +8,25 @@ ten in a chain of operations (see `flambeau_numpy.allocator`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from flambeau_numpy.allocator import THRESHOLD, empty
-from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_numpy.casts import FLOAT32, HALVES, copy_order, is_half, recast, wide
 from flambeau_numpy.silence import quiet, silent
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Any]
 
-FLOAT16 = np.dtype(np.float16)
-FLOAT32 = np.dtype(np.float32)
 _ORDERED = (np.subtract, np.true_divide)
-_HALVES = frozenset({FLOAT16, BFLOAT16})
+_FEW = 2048  # bytes of 16-bit numbers, from which on they are converted as a whole
 BLOCK = 32768  # elements per step of a blockwise formula: its float32 blocks fit the level-2 cache
-
-
-def is_half(dtype: np.dtype) -> bool:
-    """Whether values of `dtype` are computed in float32."""
-    return dtype in _HALVES
-
-
-def wide(a: Array) -> Array:
-    """`a`, in float32 if it is float16 or bfloat16."""
-    half = a.dtype.itemsize == 2 and is_half(a.dtype)
-    return a.astype(FLOAT32, copy_order(a)) if half else a
 
 
 def row_major(a: Any) -> Any:
     """`a`, or a row-major copy: reductions and scans of NumPy follow the order of their operand."""
     return a if a.ndim < 2 or a.flags.c_contiguous else a.copy()
-
-
-def copy_order(a: Array) -> Literal["C", "K"]:
-    """The order of a copy that keeps that of `a`; row-major if `a` repeats elements."""
-    if 0 in a.strides and any(s == 0 and n > 1 for n, s in zip(a.shape, a.strides, strict=True)):
-        return "C"
-    return "K"
 
 
 def _memory_order(a: Array) -> list[int] | None:
@@ -76,8 +56,8 @@ def _large(ufunc: np.ufunc) -> Kernel:
         dtype = operands[0].dtype
         if dtype.itemsize == 2 and is_half(dtype):
             # NumPy's loops over 16-bit floats convert number by number; whole arrays go faster.
-            result = ufunc(*(o.astype(FLOAT32) for o in operands))
-            return result.astype(dtype) if result.dtype == FLOAT32 else result
+            result = ufunc(*(wide(o) for o in operands))
+            return recast(result, dtype) if result.dtype == FLOAT32 else result
         return ufunc(*operands, out=_out_for(ufunc, *operands))
 
     return large
@@ -104,11 +84,12 @@ def _large_extremum(ufunc: np.ufunc) -> Kernel:
 
 def unary(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
     """A kernel ``(a)`` from a ufunc of one argument; `large` computes large arrays."""
-    large, quietly, limit = large or _large(ufunc), quiet(ufunc), THRESHOLD
+    large, quietly, least, limit = large or _large(ufunc), quiet(ufunc), _FEW, THRESHOLD
 
     def kernel(a: Array) -> Any:
         try:
-            return ufunc(a) if a.nbytes < limit else large(a)
+            few = a.nbytes < least or (a.nbytes < limit and a.itemsize != 2)
+            return ufunc(a) if few else large(a)
         except FloatingPointError:  # the user's np.seterr(all="raise") is not for tensors
             return quietly(a)
 
@@ -119,17 +100,19 @@ def binary(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
     """A kernel ``(a, b)`` from a ufunc of two arguments; `large` computes large arrays."""
     if large is None:
         large = _large_extremum(ufunc) if ufunc in (np.maximum, np.minimum) else _large(ufunc)
-    quietly, limit = quiet(ufunc), THRESHOLD
+    quietly, least, limit = quiet(ufunc), _FEW, THRESHOLD
 
     def kernel(a: Array, b: Array) -> Any:
         try:
-            return ufunc(a, b) if a.nbytes < limit else large(a, b)
+            few = a.nbytes < least or (a.nbytes < limit and a.itemsize != 2)
+            return ufunc(a, b) if few else large(a, b)
         except FloatingPointError:
             return quietly(a, b)
 
     def number_first(a: Array, b: Array) -> object:
         try:
-            few = a.nbytes < limit and b.nbytes < limit
+            most = max(a.nbytes, b.nbytes)
+            few = most < least or (most < limit and a.itemsize != 2)
             return ufunc(a, b) if few else large(a, b)
         except FloatingPointError:
             return quietly(a, b)
@@ -140,8 +123,12 @@ def binary(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
 
 def unary_in_place(ufunc: np.ufunc) -> Kernel:
     """A kernel ``name_(a)`` that writes into `a`."""
+    large, halves, least = _large(ufunc), HALVES, _FEW
 
     def kernel(a: Array) -> None:
+        if a.itemsize == 2 and a.nbytes >= least and a.dtype in halves:
+            a[...] = large(a)
+            return
         try:
             ufunc(a, out=a)
         except FloatingPointError:  # raised after the last element was written
@@ -150,10 +137,14 @@ def unary_in_place(ufunc: np.ufunc) -> Kernel:
     return _named(kernel, ufunc)
 
 
-def binary_in_place(ufunc: np.ufunc) -> Kernel:
-    """A kernel ``name_(a, b)`` that writes into `a`."""
+def binary_in_place(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
+    """A kernel ``name_(a, b)`` that writes into `a`; `large` computes many 16-bit floats."""
+    compute, halves, least = large or _large(ufunc), HALVES, _FEW
 
     def kernel(a: Array, b: Array) -> None:
+        if a.itemsize == 2 and a.nbytes >= least and a.dtype in halves:
+            a[...] = compute(a, b)
+            return
         try:
             ufunc(a, b, out=a)
         except FloatingPointError:  # raised after the last element was written
@@ -200,8 +191,8 @@ def blockwise(formula: Callable[..., None], scratch: int = 0) -> Callable[..., A
             parts = [o[piece] for o in operands]
             spare = buffers if target.size == step else [b[: target.size] for b in buffers]
             if half:
-                formula(spare[-1], *(p.astype(FLOAT32) for p in parts), *spare[:-1])
-                target[...] = spare[-1]
+                formula(spare[-1], *(wide(p) for p in parts), *spare[:-1])
+                target[...] = recast(spare[-1], dtype)
             else:
                 formula(target, *parts, *spare)
         return out

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flambeau_numpy.casts import FLOAT32
 from flambeau_numpy.extending import empty, offered
-from flambeau_numpy.pointwise import FLOAT32
 from flambeau_onednn.library import DIMS, F32, Library, Unsupported
 from flambeau_onednn.runs import (
     BIAS,

@@ -530,7 +530,8 @@ def copy_(
         # A stale view may be read, though not followed; below a level there may be history.
         set_recording(record or (before and hasattr(self._be, "level")))
         value = src if src._a.shape == self._a.shape else src.expand(tuple(self._a.shape))
-        value = cast(value, self.dtype)
+        if record or not (be.strided and src.dtype.is_floating_point and self.dtype.fp):
+            value = cast(value, self.dtype)
     except RuntimeError:
         _check_shape(self, broadcast_shapes(tuple(self._a.shape), tuple(src._a.shape)))
         raise

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flambeau_native.extension import native
+from flambeau_numpy.casts import FLOAT16, HALVES, copy_order, narrow, wide
 from flambeau_numpy.extending import BFLOAT16, THRESHOLD, Array, Kernel, empty
 from flambeau_numpy.extending import KERNELS as NUMPY
-from flambeau_numpy.pointwise import copy_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,18 +19,44 @@ if TYPE_CHECKING:
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 WORD = np.dtype(np.uint16)  # a bfloat16 as compiled code sees it: NumPy exports no buffer of them
-SUFFIX = {FLOAT32: "f32", FLOAT64: "f64"}
+SUFFIX = {FLOAT32: "f32", FLOAT64: "f64", FLOAT16: "f16", BFLOAT16: "bf16"}
 
 
 def compiled(name: str) -> dict[np.dtype, Kernel]:
     """The compiled functions of `name` by dtype; dtypes without one are absent."""
     found = {dtype: getattr(native, f"{name}_{suffix}", None) for dtype, suffix in SUFFIX.items()}
+    if (of_words := found[BFLOAT16]) is not None:
+        found[BFLOAT16] = _of_words(of_words)
     return {dtype: function for dtype, function in found.items() if function is not None}
+
+
+def _of_words(run: Kernel) -> Kernel:
+    """What takes arrays of bfloat16 where `run` takes their bits."""
+
+    def function(*args: Any) -> None:
+        run(*(x.view(WORD) if isinstance(x, np.ndarray) else x for x in args))
+
+    return function
 
 
 def otherwise(name: str) -> Kernel:
     """The NumPy kernel of an op: for dtypes and layouts that are not compiled."""
     return NUMPY[name]
+
+
+def halves_by(kernel: Callable[[], Kernel], general: Kernel) -> Kernel:
+    """`general`, and for 16-bit floats the kernel that is asked for, in float32."""
+
+    def function(*args: Any) -> Any:
+        dtype = args[0].dtype
+        if dtype not in HALVES:
+            return general(*args)
+        found = kernel()(*(wide(x) if isinstance(x, np.ndarray) else x for x in args))
+        if isinstance(found, tuple):
+            return tuple(narrow(r, dtype) for r in found)
+        return narrow(found, dtype)
+
+    return function
 
 
 def made(shape: tuple[int, ...], dtype: np.dtype, _empty: Callable[..., Any] = np.empty) -> Array:
@@ -81,7 +107,6 @@ def unary(
     """
     general = general or otherwise(name)
     find = compiled(function or name).get
-    bfloat = getattr(native, f"{function or name}_bf16", None)
 
     def kernel(a: Array, *numbers: float) -> Any:
         size = a.size
@@ -94,10 +119,6 @@ def unary(
         if run is not None:
             out = made_like(a)
             run(out, a, size, *numbers)
-            return out
-        if a.dtype == BFLOAT16 and bfloat is not None:
-            out = made_like(a)
-            bfloat(out.view(WORD), a.view(WORD), size, *numbers)
             return out
         return general(a, *numbers)
 
@@ -125,7 +146,6 @@ def binary(name: str, function: str = "", general: Kernel | None = None) -> Kern
     """A kernel ``(a, b)`` or ``(a, b, number)`` of two arrays of one shape."""
     general = general or otherwise(name)
     find = compiled(function or name).get
-    bfloat = getattr(native, f"{function or name}_bf16", None)
 
     # A gradient formula calls it for every node: hence no call of `alike` and no ``*numbers``.
     def kernel(
@@ -143,11 +163,6 @@ def binary(name: str, function: str = "", general: Kernel | None = None) -> Kern
                     run(out, a, b, a.size)
                 else:
                     run(out, a, b, a.size, number)
-                return out
-            if bfloat is not None and dtype == BFLOAT16:
-                out = made_like(a)
-                numbers = () if number is None else (number,)
-                bfloat(out.view(WORD), a.view(WORD), b.view(WORD), a.size, *numbers)
                 return out
         return general(a, b) if number is None else general(a, b, number)
 

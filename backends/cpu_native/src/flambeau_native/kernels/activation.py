@@ -12,6 +12,7 @@ from flambeau_native.kernels._common import (
     Kernel,
     binary,
     compiled,
+    halves_by,
     in_place,
     made,
     made_like,
@@ -32,7 +33,7 @@ def _make_relu() -> Kernel:
 
 
 def _forward(name: str) -> Kernel:
-    find, general = compiled(name).get, otherwise(name)
+    find, general = compiled(name).get, halves_by(lambda: forward, otherwise(name))
 
     def forward(a: Array, dim: int) -> Any:
         function = find(a.dtype)
@@ -52,7 +53,7 @@ def _forward(name: str) -> Kernel:
 
 
 def _backward(name: str) -> Kernel:
-    functions, general = compiled(name), otherwise(name)
+    functions, general = compiled(name), halves_by(lambda: backward, otherwise(name))
 
     def backward(grad: Array, result: Array, dim: int) -> Any:
         function = functions.get(result.dtype)

@@ -13,8 +13,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import (
-    FLOAT32,
-    FLOAT64,
+    NUMPY,
     Array,
     Kernel,
     alike,
@@ -26,9 +25,11 @@ from flambeau_native.kernels._common import (
     unary,
     zeros,
 )
+from flambeau_native.kernels.casts import convert_into
 from flambeau_numpy import pointwise
+from flambeau_numpy.casts import HALVES, copy_order
 from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty
-from flambeau_numpy.extending.parts import BINARY, ROUNDING, UNARY, large_cast, make_cast
+from flambeau_numpy.extending.parts import BINARY, ROUNDING, UNARY
 
 if TYPE_CHECKING:
     from flambeau.plugin import dtype as DType
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _contiguous, _clamp = otherwise("contiguous"), otherwise("clamp")
 _assign, _fill, _full = otherwise("assign"), otherwise("fill_"), otherwise("full")
 _TRANSPOSES = {4: native.transpose_w4, 8: native.transpose_w8} if native else {}
+_FEW_HALVES = 1024  # 16-bit floats
+_LEAST_CAST = 512  # elements
 _SMALLEST = 1024  # elements, below which NumPy's copy is as fast
 _CLEARED_FROM = 8192  # bytes, from which on NumPy's filling with zeros is slower
 _LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops are as fast
@@ -59,6 +62,8 @@ def assign(dst: Array, src: Array) -> None:
             if not np.may_share_memory(dst, src):
                 native.copy(bytes_of(dst), bytes_of(src), size, 0)
                 return
+    elif src.dtype != dst.dtype and src.size >= _LEAST_CAST and convert_into(dst, src):
+        return
     _assign(dst, src)
 
 
@@ -94,7 +99,7 @@ def contiguous(a: Array) -> Any:
 
 def clone(a: Array) -> Any:
     if a.nbytes < THRESHOLD or not a.flags.c_contiguous:
-        return a.copy(pointwise.copy_order(a))
+        return a.copy(copy_order(a))
     return copied(a)
 
 
@@ -156,25 +161,6 @@ def _make_rounding(name: str) -> Kernel:
     return kernel
 
 
-def _make_large_cast() -> Kernel:
-    wider, narrower = native.cast_f32, native.cast_f64
-
-    def large(a: Array, kind: np.dtype) -> object:
-        if a.flags.c_contiguous:
-            run = None
-            if kind == FLOAT64 and a.dtype == FLOAT32:
-                run = wider
-            elif kind == FLOAT32 and a.dtype == FLOAT64:
-                run = narrower
-            if run is not None:
-                out = empty(a.shape, kind)
-                run(out, a, a.size)
-                return out
-        return large_cast(a, kind)
-
-    return large
-
-
 def _make_clamp() -> dict[str, Kernel]:
     bounded, general = unary("clamp"), _clamp
     bounded_, lowest, greatest = in_place("clamp", bounded), -inf, inf
@@ -199,7 +185,10 @@ def _make_pow() -> Kernel:
     cube = _large_unary("cube", lambda a: a * a * a)
 
     def power(a: Array, b: Array) -> object:
-        if a.nbytes >= THRESHOLD and not b.ndim and a.dtype.kind == "f" and a.itemsize > 2:
+        if a.itemsize == 2:
+            if a.size >= _FEW_HALVES and not b.ndim and a.dtype in HALVES and b == 2:
+                return square(a)
+        elif a.nbytes >= THRESHOLD and not b.ndim and a.dtype.kind == "f":
             exponent = b.item()
             if exponent == 2:
                 return square(a)
@@ -266,5 +255,9 @@ KERNELS: dict[str, Kernel] = {
 if native is not None:
     KERNELS |= _make_multiply_add()
     KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in _READ_ONCE.split()}
-    KERNELS |= {"cast": make_cast(_make_large_cast())}
+    KERNELS |= {
+        f"{name}_": pointwise.binary_in_place(BINARY[name], _large_binary(name))
+        for name in _ARITHMETIC
+        if f"{name}_" in NUMPY
+    }
     KERNELS |= {"assign": assign, "fill_": fill_, "full": full}

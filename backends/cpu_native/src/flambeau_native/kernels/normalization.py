@@ -11,6 +11,7 @@ from flambeau_native.kernels._common import (
     Kernel,
     alike,
     compiled,
+    halves_by,
     made,
     made_like,
     otherwise,
@@ -22,7 +23,8 @@ FEW = 4096  # elements in all
 
 
 def _make_layer_norm() -> Kernel:
-    general, find = otherwise("layer_norm"), compiled("layer_norm").get
+    general = halves_by(lambda: layer_norm, otherwise("layer_norm"))
+    find = compiled("layer_norm").get
 
     def layer_norm(
         x: Array,
@@ -44,7 +46,8 @@ def _make_layer_norm() -> Kernel:
 
 
 def _make_layer_norm_backward() -> Kernel:
-    general, find = otherwise("layer_norm_backward"), compiled("layer_norm_backward").get
+    general = halves_by(lambda: layer_norm_backward, otherwise("layer_norm_backward"))
+    find = compiled("layer_norm_backward").get
 
     def layer_norm_backward(
         grad: Array,

@@ -17,8 +17,8 @@ from flambeau_native.kernels._common import (
     made,
     otherwise,
 )
+from flambeau_numpy.casts import copy_order
 from flambeau_numpy.extending import FROM_NUMPY, MT19937, THRESHOLD, TO_NUMPY, empty, quiet
-from flambeau_numpy.pointwise import copy_order
 
 if TYPE_CHECKING:
     from flambeau.plugin import dtype as DType

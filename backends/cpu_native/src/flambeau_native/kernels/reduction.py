@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, otherwise
+from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, halves_by, otherwise
 
 Dims = tuple[int, ...]
 
@@ -38,7 +38,7 @@ def _folded(shape: Dims, dims: Dims, keepdim: bool) -> tuple[Dims, int, int, int
 
 def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
     """The kernel of a reduction: the compiled `function` where it applies, else that of NumPy."""
-    general = otherwise(name)
+    general = halves_by(lambda: kernel, otherwise(name))
     find = compiled(function or name).get
     made = np.empty
     smallest = 512 if name in ("sum", "prod") else 0  # elements, from which on a ufunc is slower
@@ -67,7 +67,7 @@ def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
 
 
 def _make_var() -> Kernel:
-    general, find = otherwise("var"), compiled("var").get
+    general, find = halves_by(lambda: var, otherwise("var")), compiled("var").get
 
     def var(a: Array, dims: Dims, correction: float, keepdim: bool) -> object:
         run, rank = find(a.dtype), a.ndim

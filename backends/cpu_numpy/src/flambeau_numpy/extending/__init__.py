@@ -11,19 +11,21 @@ package does.  What only a package of this device needs is here:
 * matrix products that use them: `multiply`, `product`, `spread`;
 * what all products ask first: a package gives it by `offer_products`, `offered` is what is given;
 * captured plans as a whole: a package runs them by `offer_plans`;
+* arrays in another dtype: a package converts them by `offer_casts`;
 * whether indices are in range: a package looks by `offer_indices`;
 * the generator of random numbers: `MT19937`, and what kernels know of it, `Generator`.
 
-Three modules are for such packages as well: `flambeau_numpy.pointwise` makes kernels of ufuncs and
-formulas and knows 16-bit floats; `flambeau_numpy.extending.parts` has what some NumPy kernels share
-with faster ones of their ops; `flambeau_numpy.threads` may be imported before NumPy is, since a
-library whose idle threads shall sleep is loaded in its `sleeping_when_idle`.  All others are
-nobody else's business.
+Four modules are for such packages as well: `flambeau_numpy.pointwise` makes kernels of ufuncs and
+formulas; `flambeau_numpy.casts` knows 16-bit floats; `flambeau_numpy.extending.parts` has what some
+NumPy kernels share with faster ones of their ops; `flambeau_numpy.threads` may be imported before
+NumPy is, since a library whose idle threads shall sleep is loaded in its `sleeping_when_idle`.  All
+others are nobody else's business.
 """
 
 from __future__ import annotations
 
 from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.casts import offer_casts
 from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_numpy.generator import MT19937, Generator
 from flambeau_numpy.indices import offer_indices
@@ -47,6 +49,7 @@ __all__ = [
     "empty",
     "follow",
     "multiply",
+    "offer_casts",
     "offer_indices",
     "offer_plans",
     "offer_products",

@@ -6,7 +6,7 @@ They change with the kernels: a package that takes some requires the version it 
 from __future__ import annotations
 
 from flambeau_numpy.kernels.activation import ZERO
-from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY, large_cast, make_cast
+from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY
 from flambeau_numpy.kernels.linalg import any_linear, large_matmul, make_linear, make_matmul
 from flambeau_numpy.kernels.movement import large_cat, large_stack, make_cat, make_stack
 from flambeau_numpy.kernels.optimizer import advanced, next_rates, split_decay
@@ -21,11 +21,9 @@ __all__ = [
     "ZERO",
     "advanced",
     "any_linear",
-    "large_cast",
     "large_cat",
     "large_matmul",
     "large_stack",
-    "make_cast",
     "make_cat",
     "make_linear",
     "make_matmul",

@@ -9,10 +9,11 @@ import numpy as np
 from scipy import special
 
 from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.casts import is_half, narrow, wide
 from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.kernels.elementwise import erf_block, where
 from flambeau_numpy.kernels.reduction import SMALL, maximum_over, ones, sum_along
-from flambeau_numpy.pointwise import BLOCK, Array, binary, blockwise, is_half, wide
+from flambeau_numpy.pointwise import BLOCK, Array, binary, blockwise
 from flambeau_numpy.silence import quiet, silent
 
 if TYPE_CHECKING:
@@ -327,7 +328,7 @@ def _along(formula: object, dim: int, *operands: Array) -> Array:
     if not first.ndim:
         return _along(formula, 0, *(o.reshape(1) for o in operands)).reshape(())
     if is_half(first.dtype):
-        return _along(formula, dim, *(wide(o) for o in operands)).astype(first.dtype)
+        return narrow(_along(formula, dim, *(wide(o) for o in operands)), first.dtype)
     out = empty(first.shape, first.dtype)
     return _rowwise(formula, out, *operands, dim=dim) if first.size else out
 

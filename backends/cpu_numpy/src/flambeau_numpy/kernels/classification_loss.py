@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from flambeau_numpy.allocator import empty
+from flambeau_numpy.casts import is_half, narrow, wide
 from flambeau_numpy.kernels.activation import log_softmax
 from flambeau_numpy.kernels.indexing import own
-from flambeau_numpy.pointwise import Array, is_half, wide
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.silence import quiet
 
 
@@ -93,7 +94,7 @@ def cross_entropy_backward(
         wider = cross_entropy_backward(
             wide(grad), wide(log_probs), target, ignore_index, wide(count)
         )
-        return wider.astype(log_probs.dtype)
+        return narrow(wider, log_probs.dtype)
     out = np.exp(log_probs, empty(log_probs.shape, log_probs.dtype))
     table, classes = out.reshape(-1, out.shape[-1]), own(target.reshape(-1))
     rows = np.arange(classes.size)

@@ -16,10 +16,11 @@ from __future__ import annotations
 import numpy as np
 
 from flambeau_numpy.allocator import empty
+from flambeau_numpy.casts import is_half, narrow, wide
 from flambeau_numpy.kernels import _depthwise
 from flambeau_numpy.kernels._unfold import Pair, Plan
 from flambeau_numpy.kernels._volumes import Stack, Triple
-from flambeau_numpy.pointwise import Array, is_half, wide
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.products import multiply
 from flambeau_numpy.silence import quiet
 
@@ -55,7 +56,7 @@ def conv2d(
     if is_half(x.dtype):
         shift = None if bias is None else wide(bias)
         wider = conv2d(wide(x), wide(weight), shift, stride, padding, dilation, groups)
-        return wider.astype(x.dtype)
+        return narrow(wider, x.dtype)
     shape = weight.shape
     if x.size and _is_product(shape, stride, padding, groups):
         out = empty((x.shape[0], shape[0], *x.shape[2:]), x.dtype)
@@ -114,7 +115,7 @@ def conv2d_input_grad(
         wider = conv2d_input_grad(
             wide(grad), wide(weight), input_shape, stride, padding, dilation, groups
         )
-        return wider.astype(grad.dtype)
+        return narrow(wider, grad.dtype)
     if grad.size and weight.size and _is_product(weight.shape, stride, padding, groups):
         out = empty(input_shape, grad.dtype)
         turned = weight.reshape(1, *weight.shape[:2]).swapaxes(1, 2)
@@ -165,7 +166,7 @@ def conv2d_weight_grad(
         wider = conv2d_weight_grad(
             wide(grad), wide(x), weight_shape, stride, padding, dilation, groups
         )
-        return wider.astype(grad.dtype)
+        return narrow(wider, grad.dtype)
     # Each image has a gradient of its own until they are added: that must be little memory.
     few = grad.size and x.size and len(grad) * weight_shape[0] * weight_shape[1] <= 1 << 18
     if few and _is_product(weight_shape, stride, padding, groups):
@@ -220,7 +221,7 @@ def conv3d_input_grad(
         wider = conv3d_input_grad(
             wide(grad), wide(weight), input_shape, stride, padding, dilation, groups
         )
-        return wider.astype(grad.dtype)
+        return narrow(wider, grad.dtype)
     stack = Stack(input_shape, weight.shape, stride, padding, dilation)
     how = stride[1:], padding[1:], dilation[1:], groups
     images = conv2d_input_grad(stack.parted(grad), stack.filters(weight), stack.images_shape, *how)

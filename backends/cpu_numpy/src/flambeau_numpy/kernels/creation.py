@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty, zeros
+from flambeau_numpy.casts import FLOAT16, recast
 from flambeau_numpy.dtypes import EIGHTHS, TO_NUMPY, to_float8
 from flambeau_numpy.silence import quiet
 
@@ -32,6 +33,8 @@ def fill(array: Array, value: object) -> None:
     if array.itemsize == 1 and array.dtype in EIGHTHS:
         array[...] = to_float8(np.array(value), array.dtype)
         return
+    if type(value) is float and array.dtype == FLOAT16:
+        value = recast(np.array(value), FLOAT16)[()]
     try:
         array.fill(value)
     except (OverflowError, TypeError, ValueError):
@@ -47,7 +50,7 @@ def _fill_as_c(array: Array, value: Any) -> None:
         low = 0 if array.dtype.kind == "u" else -(1 << (bits - 1))
         array.fill(((int(value) - low) & ((1 << bits) - 1)) + low)
     else:
-        array.fill(np.array(value, np.float64).astype(array.dtype)[()])
+        array.fill(recast(np.array(value, np.float64), array.dtype)[()])
 
 
 KERNELS = {"full": full}

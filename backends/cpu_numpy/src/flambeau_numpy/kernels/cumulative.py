@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flambeau_numpy.pointwise import FLOAT32, Array, is_half, row_major
+from flambeau_numpy.casts import is_half, narrow, wide
+from flambeau_numpy.pointwise import Array, row_major
 from flambeau_numpy.silence import quiet
 
 
@@ -16,7 +17,7 @@ def _scan(ufunc: np.ufunc) -> Callable[[Array, int], Array]:
         if not a.ndim:
             return a.copy()
         if a.dtype.itemsize == 2 and is_half(a.dtype):
-            return row_major(ufunc.accumulate(a, dim, FLOAT32)).astype(a.dtype)
+            return narrow(row_major(ufunc.accumulate(wide(a), dim)), a.dtype)
         return row_major(ufunc.accumulate(a, dim, a.dtype))
 
     return kernel

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.casts import copy_order, is_half, narrow, recast, wide
 from flambeau_numpy.dtypes import EIGHTHS, FLOAT8, TO_NUMPY, to_float8
 from flambeau_numpy.kernels.creation import fill
 from flambeau_numpy.pointwise import (
@@ -16,12 +17,10 @@ from flambeau_numpy.pointwise import (
     binary,
     binary_in_place,
     blockwise,
-    copy_order,
     unary,
     unary_in_place,
-    wide,
 )
-from flambeau_numpy.silence import quiet, silent
+from flambeau_numpy.silence import quiet
 
 if TYPE_CHECKING:
     from flambeau.plugin import dtype as DType
@@ -75,34 +74,12 @@ ROUNDING = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.r
 DIVISION = {"fmod": np.fmod, "floor_divide": np.floor_divide}
 
 
-@quiet
-def large_cast(a: Array, kind: np.dtype) -> Array:
-    """`a.astype(kind)` into pooled memory."""
-    if not a.flags.c_contiguous:
-        return a.astype(kind)
-    out = empty(a.shape, kind)
-    np.copyto(out, a, casting="unsafe")
-    return out
-
-
-def make_cast(large: Callable[[Array, np.dtype], Array]) -> Callable[[Array, Any], Array]:
-    """The kernel ``cast``; `large` casts large arrays."""
-    table, limit, order = TO_NUMPY, THRESHOLD, copy_order
-    eighths, rounded = FLOAT8, to_float8
-
-    def cast(a: Array, dtype: DType) -> Array:
-        """`a` in another dtype; NaN, infinities and what does not fit convert as C does."""
-        kind = table[dtype]
-        if a.dtype.kind == "c" and kind.kind not in "cb":
-            a = a.real
-        if dtype in eighths:
-            return rounded(a, kind)
-        try:
-            return a.astype(kind, order(a)) if a.nbytes < limit else large(a, kind)
-        except FloatingPointError:
-            return large(a, kind)
-
-    return silent(cast)
+def cast(a: Array, dtype: DType) -> Array:
+    """`a` in another dtype; NaN, infinities and what does not fit convert as C does."""
+    kind = TO_NUMPY[dtype]
+    if a.dtype.kind == "c" and kind.kind not in "cb":
+        a = a.real
+    return to_float8(a, kind) if dtype in FLOAT8 else recast(a, kind)
 
 
 def clone(a: Array) -> Array:
@@ -137,6 +114,8 @@ def _assign_cast(dst: Array, src: Array) -> None:
         src = src.real
     if dst.dtype in EIGHTHS:
         src = to_float8(src, dst.dtype)
+    elif is_half(src.dtype) or is_half(dst.dtype):
+        src = recast(src, dst.dtype)
     np.copyto(dst, src, casting="unsafe")
 
 
@@ -169,7 +148,7 @@ def rsqrt(a: Array) -> Any:
     if type(root) is not np.ndarray:
         return np.reciprocal(root).astype(a.dtype)
     np.reciprocal(root, root)
-    return root if root.dtype == a.dtype else root.astype(a.dtype)
+    return narrow(root, a.dtype)
 
 
 # erf(x) = tanh(x·R(x²)), R fitted for |x| <= 4 by weighted least squares (Lawson's iteration):
@@ -212,7 +191,7 @@ def erf(a: Array) -> Any:
     """The error function."""
     if a.dtype == np.float64:
         return special.erf(a)
-    return _erf32(a) if a.size > 256 else special.erf(wide(a)).astype(a.dtype)
+    return _erf32(a) if a.size > 256 else narrow(special.erf(wide(a)), a.dtype)
 
 
 def pow_into(a: Array, b: Array, out: Array | None = None) -> Any:
@@ -351,7 +330,7 @@ def clamp(a: Array, low: Any, high: Any) -> Array:
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "clamp": clamp,
-    "cast": make_cast(large_cast),
+    "cast": cast,
     "clone": clone,
     "contiguous": contiguous,
     "assign": assign,

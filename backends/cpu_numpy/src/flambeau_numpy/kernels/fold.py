@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from flambeau_numpy.allocator import empty, zeros
-from flambeau_numpy.pointwise import Array, is_half, wide
+from flambeau_numpy.casts import is_half, narrow, wide
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.silence import quiet
 
 Pair = tuple[int, int]
@@ -55,7 +56,7 @@ def col2im(
     """The adjoint of `im2col`."""
     if is_half(columns.dtype):
         wider = col2im(wide(columns), size, kernel, dilation, padding, stride)
-        return wider.astype(columns.dtype)
+        return narrow(wider, columns.dtype)
     n, rows, _ = columns.shape
     (h, w), (ph, pw), (kh, kw) = size, padding, kernel
     c = rows // (kh * kw)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty, zeros
+from flambeau_numpy.casts import is_half, narrow, wide
 from flambeau_numpy.kernels.indexing import sparse_rows
-from flambeau_numpy.pointwise import Array, is_half, wide
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.silence import quiet
 
 
@@ -24,7 +25,7 @@ def _matrix(index: Array, weight: Array, size: int) -> Any:
 def tap_sum(planes: Array, index: Array, weight: Array) -> Array:
     """out[n, c, q] = Σ_t weight[n, t, q] · planes[n, c, index[n, t, q]]."""
     if is_half(planes.dtype):
-        return tap_sum(wide(planes), index, wide(weight)).astype(planes.dtype)
+        return narrow(tap_sum(wide(planes), index, wide(weight)), planes.dtype)
     n, c, size = planes.shape
     out = empty((n, c, index.shape[2]), planes.dtype)
     for k in range(n if out.size else 0):
@@ -37,7 +38,7 @@ def tap_sum(planes: Array, index: Array, weight: Array) -> Array:
 def tap_spread(grad: Array, index: Array, weight: Array, size: int) -> Array:
     """The adjoint of `tap_sum` in its planes."""
     if is_half(grad.dtype):
-        return tap_spread(wide(grad), index, wide(weight), size).astype(grad.dtype)
+        return narrow(tap_spread(wide(grad), index, wide(weight), size), grad.dtype)
     n, c, points = grad.shape
     out = zeros((n, c, size), grad.dtype)
     for k in range(n if points else 0):
@@ -50,7 +51,7 @@ def tap_spread(grad: Array, index: Array, weight: Array, size: int) -> Array:
 def tap_dot(grad: Array, planes: Array, index: Array) -> Array:
     """The adjoint of `tap_sum` in its weights."""
     if is_half(grad.dtype):
-        return tap_dot(wide(grad), wide(planes), index).astype(grad.dtype)
+        return narrow(tap_dot(wide(grad), wide(planes), index), grad.dtype)
     out = empty(index.shape, grad.dtype)
     for k in range(len(out)):
         rows = np.ascontiguousarray(planes[k].T)

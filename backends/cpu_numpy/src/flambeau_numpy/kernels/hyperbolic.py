@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.pointwise import wide
+from flambeau_numpy.casts import wide
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]

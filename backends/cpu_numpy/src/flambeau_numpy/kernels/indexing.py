@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
+from flambeau_numpy.casts import copy_order, is_half, wide
 from flambeau_numpy.dtypes import BFLOAT16
 from flambeau_numpy.kernels.elementwise import clone, contiguous
-from flambeau_numpy.pointwise import copy_order, is_half, wide
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]

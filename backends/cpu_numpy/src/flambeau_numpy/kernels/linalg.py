@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.pointwise import Kernel, is_half, wide
+from flambeau_numpy.casts import is_half, narrow, wide
+from flambeau_numpy.pointwise import Kernel
 from flambeau_numpy.products import multiply, offered, product
 from flambeau_numpy.silence import quiet, silent
 
@@ -28,7 +29,7 @@ DEEP = 32
 @quiet
 def half_matmul(a: Array, b: Array) -> Any:
     """The product of arrays of 16-bit floats, computed in float32."""
-    return np.matmul(wide(a), wide(b)).astype(a.dtype)
+    return narrow(np.matmul(wide(a), wide(b)), a.dtype)
 
 
 @quiet
@@ -108,7 +109,7 @@ def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array
         out *= np.asarray(alpha).astype(out.dtype)
     if beta != 0:
         out += shift if beta == 1 else shift * np.asarray(beta).astype(out.dtype)
-    return out if out.dtype == dtype else out.astype(dtype)
+    return narrow(out, dtype)
 
 
 @quiet
@@ -116,7 +117,7 @@ def any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
     """x @ weightᵀ + bias; a weight of one dimension is one row."""
     if is_half(x.dtype):
         shift = None if bias is None else wide(bias)
-        return any_linear(wide(x), wide(weight), shift).astype(x.dtype)
+        return narrow(any_linear(wide(x), wide(weight), shift), x.dtype)
     if weight.ndim == 1:
         out = np.asarray(np.matmul(x, weight))
     else:

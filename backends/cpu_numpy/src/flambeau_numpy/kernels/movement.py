@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from flambeau_numpy.allocator import THRESHOLD, empty, zeros
-from flambeau_numpy.pointwise import copy_order
+from flambeau_numpy.casts import copy_order
 
 Array = np.ndarray[Any, Any]
 _ndarray = np.ndarray

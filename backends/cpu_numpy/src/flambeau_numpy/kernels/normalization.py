@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty
+from flambeau_numpy.casts import is_half, narrow, wide
 from flambeau_numpy.kernels.reduction import sum_columns, sum_over, sum_rows
-from flambeau_numpy.pointwise import Array, is_half, wide
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.silence import quiet
 
 BLOCK = 1 << 16  # elements
@@ -92,7 +93,8 @@ def batch_norm(
 ) -> Array:
     """(x - mean)·invstd·weight + bias, per channel."""
     if is_half(x.dtype):
-        return batch_norm(wide(x), weight, bias, wide(mean), wide(invstd)).astype(x.dtype)
+        wider = batch_norm(wide(x), weight, bias, wide(mean), wide(invstd))
+        return narrow(wider, x.dtype)
     if not x.size:
         return x.copy()
     layout = _Layout(x)
@@ -116,7 +118,7 @@ def batch_norm_train(
     """
     if is_half(x.dtype):
         out, mean, invstd = batch_norm_train(wide(x), weight, bias, eps)
-        return tuple(r.astype(x.dtype) for r in (out, mean, invstd))  # type: ignore[return-value]
+        return tuple(narrow(r, x.dtype) for r in (out, mean, invstd))  # type: ignore[return-value]
     layout = _Layout(x)
     if not x.size:
         unknown = np.full(layout.channels, np.nan, x.dtype)
@@ -151,7 +153,7 @@ def batch_norm_backward(
         moved = (wide(grad), wide(x), None if weight is None else wide(weight))
         dx, dw, db = batch_norm_backward(*moved, wide(mean), wide(invstd))
         kind = x.dtype if weight is None else weight.dtype
-        return dx.astype(x.dtype), dw.astype(kind), db.astype(kind)
+        return narrow(dx, x.dtype), narrow(dw, kind), narrow(db, kind)
     layout = _Layout(x)
     if not x.size:
         nothing = np.zeros(layout.channels, x.dtype)
@@ -191,7 +193,7 @@ def layer_norm(
     if is_half(x.dtype):
         factor, shift = (None if v is None else wide(v) for v in (weight, bias))
         found = layer_norm(wide(x), factor, shift, normalized_shape, eps)
-        return tuple(r.astype(x.dtype) for r in found)  # type: ignore[return-value]
+        return tuple(narrow(r, x.dtype) for r in found)  # type: ignore[return-value]
     lead = x.shape[: x.ndim - len(normalized_shape)]
     columns = prod(normalized_shape)
     out = empty(x.shape, x.dtype)
@@ -233,7 +235,7 @@ def layer_norm_backward(
     if is_half(x.dtype):
         moved = (None if v is None else wide(v) for v in (grad, x, weight, mean, invstd))
         found = layer_norm_backward(*moved, normalized_shape)  # type: ignore[arg-type]
-        return tuple(r.astype(x.dtype) for r in found)  # type: ignore[return-value]
+        return tuple(narrow(r, x.dtype) for r in found)  # type: ignore[return-value]
     columns = prod(normalized_shape)
     out = empty(x.shape, x.dtype)
     over_weight, over_bias = (np.zeros(normalized_shape, x.dtype) for _ in "wb")

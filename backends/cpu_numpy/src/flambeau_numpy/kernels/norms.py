@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_numpy.casts import wide
 from flambeau_numpy.kernels.reduction import sum_over
-from flambeau_numpy.pointwise import Array, row_major, wide
+from flambeau_numpy.pointwise import Array, row_major
 from flambeau_numpy.silence import quiet
 
 

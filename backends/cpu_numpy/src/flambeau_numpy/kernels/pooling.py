@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty, zeros
+from flambeau_numpy.casts import FLOAT32, is_half, narrow, wide
 from flambeau_numpy.kernels.indexing import sparse_rows
-from flambeau_numpy.pointwise import FLOAT32, Array, is_half, wide
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.silence import quiet
 
 Pair = tuple[int, int]
@@ -80,7 +81,7 @@ def max_pool2d(
     """
     if is_half(x.dtype):
         values, places = max_pool2d(wide(x), kernel, stride, padding, dilation, ceil_mode)
-        return values.astype(x.dtype), places
+        return narrow(values, x.dtype), places
     h, w = x.shape[-2:]
     sizes = zip((h, w), kernel, stride, padding, dilation, strict=True)
     oh, ow = (out_size(*five, ceil_mode) for five in sizes)
@@ -219,7 +220,7 @@ def max_pool2d_backward(grad: Array, indices: Array, input_shape: tuple[int, ...
     """The gradient, added at the position of each window's maximum."""
     h, w = input_shape[-2:]
     if is_half(grad.dtype):
-        return max_pool2d_backward(wide(grad), indices, input_shape).astype(grad.dtype)
+        return narrow(max_pool2d_backward(wide(grad), indices, input_shape), grad.dtype)
     if not grad.size or not prod(input_shape):
         return np.zeros(input_shape, grad.dtype)
     out = zeros(input_shape, grad.dtype)
@@ -288,14 +289,14 @@ def avg_pool(
         region += x[pixels]
     if work.kind not in "iu" and not any(padding) and not ceil_mode:
         total /= work.type(divisor_override or prod(kernel))  # every window is full
-        return total if work == x.dtype else total.astype(x.dtype)
+        return narrow(total, x.dtype)
     divisors = _divisors(size, out, kernel, stride, padding, count_include_pad, divisor_override)
     if work.kind in "iu":
         total -= np.fmod(total, divisors)  # so that the quotient is cut off, not rounded down
         total //= np.asarray(divisors, work)
     else:
         total /= np.asarray(divisors, work)
-    return total if work == x.dtype else total.astype(x.dtype)
+    return narrow(total, x.dtype)
 
 
 @quiet
@@ -319,7 +320,7 @@ def avg_pool_backward(
     for _, windows, pixels in taps:
         region = result[pixels]
         region += share[windows]
-    return result if work == grad.dtype else result.astype(grad.dtype)
+    return narrow(result, grad.dtype)
 
 
 KERNELS = {

@@ -12,7 +12,8 @@ import numpy as np
 
 from flambeau_numpy import products
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.pointwise import Array, is_half, wide
+from flambeau_numpy.casts import is_half, narrow, wide
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.silence import quiet
 
 Sizes = tuple[int, ...]
@@ -55,7 +56,7 @@ def _in_float32(kernel: Callable[..., tuple[Array, ...]]) -> Callable[..., tuple
         if not is_half(dtype):
             return kernel(*args)
         given = [wide(a) if isinstance(a, np.ndarray) else a for a in args]
-        return tuple(r.astype(dtype) for r in kernel(*given))
+        return tuple(narrow(r, dtype) for r in kernel(*given))
 
     run.__doc__ = kernel.__doc__
     return quiet(run)

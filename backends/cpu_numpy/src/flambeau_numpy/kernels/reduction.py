@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.pointwise import FLOAT32, is_half, row_major, wide
+from flambeau_numpy.casts import FLOAT32, HALVES, is_half, narrow, wide
+from flambeau_numpy.pointwise import row_major
 from flambeau_numpy.silence import quiet, silent
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +67,7 @@ def sum_over(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """Sum of `a` over `dims`, in its dtype."""
     keepdim = bool(keepdim)  # any number, where NumPy takes a C int
     if a.dtype.itemsize == 2 and is_half(a.dtype):
-        return sum_along(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
+        return narrow(sum_along(wide(a), dims, FLOAT32, None, keepdim), a.dtype)
     if a.size < SMALL or a.dtype.kind not in "fc":
         return sum_along(a, dims, a.dtype, None, keepdim)
     if not a.flags.c_contiguous:
@@ -138,7 +139,7 @@ def _accumulated(reduce: Callable[..., Any]) -> Callable[..., Any]:
     @quiet
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
         if a.dtype.itemsize == 2 and is_half(a.dtype):
-            return row_major(reduce(a, dims, FLOAT32, None, bool(keepdim))).astype(a.dtype)
+            return narrow(row_major(reduce(wide(a), dims, FLOAT32, None, bool(keepdim))), a.dtype)
         return row_major(reduce(a, dims, a.dtype, None, bool(keepdim)))
 
     return kernel
@@ -146,9 +147,13 @@ def _accumulated(reduce: Callable[..., Any]) -> Callable[..., Any]:
 
 def _reduced(reduce: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+        if a.itemsize == 2 and a.dtype in halves:  # whose numbers NumPy compares one by one
+            found = kernel(wider(a), dims, keepdim)
+            return narrower(found, a.dtype) if found.dtype == single else found
         r = reduce(a, dims, None, None, bool(keepdim))
         return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
 
+    halves, single, wider, narrower = HALVES, FLOAT32, wide, narrow
     return silent(kernel)
 
 
@@ -156,7 +161,7 @@ def _position(find: Callable[..., Any]) -> Callable[[Array, int, bool], Any]:
     def kernel(a: Array, dim: int, keepdim: bool) -> Any:
         if not a.ndim:
             return np.zeros((), np.int64)
-        return find(a, dim, keepdims=keepdim)
+        return find(wide(a), dim, keepdims=keepdim)
 
     return kernel
 
@@ -165,9 +170,10 @@ def _position(find: Callable[..., Any]) -> Callable[[Array, int, bool], Any]:
 def extremum(a: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Any, Any]:
     """The extrema along `dim` and the places of the first of equals; NaN counts as the extremum."""
     reduce: Any = (np.maximum if largest else np.minimum).reduce
-    find = a.argmax if largest else a.argmin
-    values, places = reduce(a, dim, None, None, bool(keepdim)), find(dim, keepdims=keepdim)
-    return row_major(values), row_major(places)
+    x = wide(a)
+    find = x.argmax if largest else x.argmin
+    values, places = reduce(x, dim, None, None, bool(keepdim)), find(dim, keepdims=keepdim)
+    return narrow(row_major(values), a.dtype), row_major(places)
 
 
 def _count(a: Array, dims: tuple[int, ...]) -> int:

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.pointwise import FLOAT32, Array, is_half
+from flambeau_numpy.casts import FLOAT32, is_half
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.silence import quiet
 
 Places = tuple[tuple[int, ...], ...]

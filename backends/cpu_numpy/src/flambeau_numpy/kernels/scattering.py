@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_numpy.casts import wide
 from flambeau_numpy.kernels.indexing import own
-from flambeau_numpy.pointwise import wide
 
 Array = np.ndarray[Any, Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from flambeau_numpy.casts import copy_order, wide
 from flambeau_numpy.kernels import tail_quadrature
-from flambeau_numpy.pointwise import copy_order, wide
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.pointwise import wide
+from flambeau_numpy.casts import wide
 
 Array = np.ndarray[Any, Any]
 

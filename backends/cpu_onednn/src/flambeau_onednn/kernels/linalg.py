@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from flambeau.plugin.host import host
+from flambeau_numpy.casts import FLOAT32, is_half, narrow, wide
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.extending import empty, offered, parts, quiet, spread
-from flambeau_numpy.pointwise import FLOAT32, is_half, wide
 from flambeau_onednn.library import onednn
 from flambeau_onednn.primitives import Product
 from flambeau_onednn.runs import LIMIT, Array, Plans, address
@@ -260,7 +260,7 @@ def _half_product(a: Array, b: Array, bias: Array | None = None) -> Array | None
 @quiet
 def _half_matmul(a: Array, b: Array) -> np.ndarray:
     out = _half_product(a, b)
-    return matmul(wide(a), wide(b)).astype(a.dtype) if out is None else out
+    return narrow(matmul(wide(a), wide(b)), a.dtype) if out is None else out
 
 
 matmul = parts.make_matmul(_large_matmul, _half_matmul)
@@ -278,7 +278,7 @@ def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array
         if beta == 1 and bias.ndim < 2 and (out := _half_product(a, b, bias)) is not None:
             return out
         if is_half(dtype):
-            return addmm(wide(bias), wide(a), wide(b), beta, alpha).astype(dtype)
+            return narrow(addmm(wide(bias), wide(a), wide(b), beta, alpha), dtype)
     return _addmm(bias, a, b, beta, alpha)
 
 
@@ -294,7 +294,7 @@ def _any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
             out = _half_product(x, weight.T, bias)
             if out is None:
                 shift = None if bias is None else wide(bias)
-                out = linear(wide(x), wide(weight), shift).astype(dtype)
+                out = narrow(linear(wide(x), wide(weight), shift), dtype)
             return out
     return parts.any_linear(x, weight, bias)
 

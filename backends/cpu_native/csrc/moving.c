@@ -1,0 +1,68 @@
+/* Sums with a product, and what moves memory: copies and zeros. */
+#include <math.h>
+
+#include "native.h"
+#include "stream.h"
+
+/* a + b * c, rounded once; c is as long as a, or its first element is the number for all. */
+typedef struct {
+    void *out;
+    const void *a, *b, *c;
+    int is_number;
+} MultiplyAdd;
+
+#define MULTIPLY_ADD(T, S, fused)                                                             \
+    WIDE static void multiply_add_step_##S(const void *context, int64_t begin, int64_t end) { \
+        const MultiplyAdd *k = context;                                                       \
+        T *out = k->out; /* which may be a */                                                 \
+        const T *a = k->a, *b = k->b, *c = k->c;                                              \
+        if (k->is_number) {                                                                   \
+            const T u = c[0];                                                                 \
+            _Pragma("omp simd") for (int64_t i = begin; i < end; i++) out[i] = fused(b[i], u, a[i]);    \
+        } else {                                                                              \
+            _Pragma("omp simd") for (int64_t i = begin; i < end; i++) out[i] = fused(b[i], c[i], a[i]); \
+        }                                                                                     \
+    }                                                                                         \
+    static void multiply_add_##S(const Args *k) {                                             \
+        MultiplyAdd c = {k->p[0], k->p[1], k->p[2], k->p[3], k->n[1] != 0};                   \
+        split(multiply_add_step_##S, &c, k->n[0], team(k, k->n[0]));                          \
+    }
+MULTIPLY_ADD(float, f32, fmaf)
+MULTIPLY_ADD(double, f64, fma)
+
+typedef struct {
+    char *out;
+    const char *a;
+    int streams;
+} Copy;
+
+static void copy_step(const void *context, int64_t begin, int64_t end) {
+    const Copy *c = context;
+    if (c->streams) {
+        stream(c->out + begin, c->a + begin, (size_t)(end - begin));
+        end_of_stream();
+    } else {
+        memcpy(c->out + begin, c->a + begin, (size_t)(end - begin));
+    }
+}
+
+/* `count` bytes, to those of `out` from `offset` on. */
+static void copy(const Args *k) {
+    const int64_t count = k->n[0];
+    Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count)};
+    split(copy_step, &c, count, team(k, count / 4));
+}
+
+static void clear_step(const void *context, int64_t begin, int64_t end) {
+    memset(*(char *const *)context + begin, 0, (size_t)(end - begin));
+}
+
+/* `count` bytes of zeros. */
+static void clear(const Args *k) { split(clear_step, k->p, k->n[0], team(k, k->n[0] / 4)); }
+
+const Row moving_rows[] = {
+    {"multiply_add_f32", "wrrrii", "t0,t0,t0,t0|1", multiply_add_f32},
+    {"multiply_add_f64", "wrrrii", "t0,t0,t0,t0|1", multiply_add_f64},
+    {"copy", "wrii", "b(0+1),b0", copy}, {"clear", "wi", "b0", clear},
+    {NULL, NULL, NULL, NULL},
+};

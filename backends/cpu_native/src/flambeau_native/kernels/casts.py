@@ -1,0 +1,56 @@
+"""Arrays of floats in another precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau_native.extension import native
+from flambeau_native.kernels._common import FLOAT32, FLOAT64, WORD, Array, made
+from flambeau_numpy.casts import FLOAT16, copy_order
+from flambeau_numpy.extending import BFLOAT16, THRESHOLD
+
+_SUFFIX = {FLOAT16: "f16", BFLOAT16: "bf16", FLOAT32: "f32", FLOAT64: "f64"}
+_FUNCTIONS: dict[tuple[np.dtype, np.dtype], Callable[..., object]] = {
+    (before, after): getattr(native, f"cast_{_SUFFIX[before]}_{_SUFFIX[after]}")
+    for before in _SUFFIX
+    for after in _SUFFIX
+    if before != after
+}
+
+
+def convert(a: Array, kind: np.dtype) -> Any:
+    """`a` in another precision, or None where NumPy is as fast or its dtype is no float's.
+
+    The result has the order of the dimensions of `a` in memory.
+    """
+    before = a.dtype
+    run = _FUNCTIONS.get((before, kind))
+    if run is None or (before.itemsize > 2 < kind.itemsize and a.nbytes < THRESHOLD):
+        return None
+    if not a.flags.c_contiguous:
+        a = a.copy(copy_order(a))
+        if not a.flags.c_contiguous:
+            order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
+            found = convert(a.transpose(order), kind)
+            return found.transpose(sorted(range(a.ndim), key=order.__getitem__))
+    out = made(a.shape, kind)
+    run(_exported(out), _exported(a), a.size)
+    return out
+
+
+def convert_into(out: Array, a: Array) -> bool:
+    """Write `a` into the memory of `out`, if it is like that in shape and is not of it."""
+    if a.shape != out.shape or not (a.flags.c_contiguous and out.flags.c_contiguous):
+        return False
+    run = _FUNCTIONS.get((a.dtype, out.dtype))
+    if run is None or np.may_share_memory(a, out):
+        return False
+    run(_exported(out), _exported(a), a.size)
+    return True
+
+
+def _exported(a: Array) -> Array:
+    return a.view(WORD) if a.dtype == BFLOAT16 else a
