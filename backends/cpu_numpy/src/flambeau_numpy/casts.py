@@ -61,7 +61,7 @@ def _make_astype() -> Callable[[Any, np.dtype], Any]:
 
     def astype(a: Any, kind: np.dtype) -> Any:
         if kind == half and a.dtype == double:
-            a = a.astype(single)
+            a = a.astype(single, order(a))
         if a.nbytes < limit or not a.flags.c_contiguous:
             return a.astype(kind, order(a))
         out = make(a.shape, kind)
