@@ -209,12 +209,21 @@ def test_a_rank_that_hangs_is_named_with_the_time() -> None:
     assert "rank 1 waits in no collective" in said.value
 
 
+def _hear_what_is_broken() -> None:
+    """Wait for the news: a barrier that is called before them finds everybody's messages there."""
+    world, end = dist.group.WORLD.world, time.monotonic() + 60
+    while not world.watch.broken:
+        assert time.monotonic() < end, "nobody has told that a group is broken"
+        time.sleep(0.01)
+
+
 def _comes_late(rank: int, size: int, over: Event) -> str:
     dist.barrier()
     other = dist.new_group([0, 1])
     dist.barrier(other)
     if rank == 0:
         over.wait(60)
+        _hear_what_is_broken()
         with pytest.raises(dist.DistBackendError) as caught:
             dist.barrier()
     else:

@@ -9,7 +9,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import all_take_as_annotated
-from flambeau.distributed._errors import DistBackendError, DistError, DistStoreError
+from flambeau.distributed._errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+)
 from flambeau.distributed._operations import Operations
 from flambeau.distributed._work import Work
 from flambeau.plugin import Request
@@ -57,6 +62,7 @@ class ProcessGroup(Operations):
         self._splitting: ProcessGroup | None = None
         self.barriers = 0
         self._calls = 0
+        self._calls_of: dict[int, int] = {}
 
     def rank(self) -> int:
         """The number of this process in the group."""
@@ -144,13 +150,14 @@ class ProcessGroup(Operations):
         what = f"{name} #{self._calls} ({facts})"
         comm = self.communicator(tensor)
         if not self.checks or len(self.ranks) == 1:
-            return Work(self, begin(comm), what, finish)
+            return Work(self, begin(comm), what, finish, call=self._calls)
         compared = comm.compare(zlib.crc32(f"{name} {self._calls} {facts}".encode()))
         try:
             request = begin(comm)
         except Exception as error:  # what the others call may explain it
             request = _Failed(error)
-        return Work(self, _Checked(self, compared, request, what, self._calls), what, finish)
+        checked = _Checked(self, compared, request, what, self._calls)
+        return Work(self, checked, what, finish, call=self._calls)
 
     def check_usable(self) -> None:
         """Refuse to go on with a group that has lost its order.
@@ -180,6 +187,20 @@ class ProcessGroup(Operations):
 
     def _key(self, *parts: object) -> str:
         return "/".join(["flambeau", self.group_name, *map(str, parts)])
+
+    def tell_calls(self) -> None:
+        """Let the others know how many collectives this rank has called, before it goes."""
+        try:
+            self.world.store.set(self._key("calls", self.world.rank), str(self._calls))
+        except (DistNetworkError, DistStoreError):
+            pass  # nobody hears anything any more
+
+    def calls_of(self, rank: int) -> int:
+        """How many collectives a rank had called that has gone by itself."""
+        if rank not in self._calls_of:
+            store, key = self.world.store, self._key("calls", rank)
+            self._calls_of[rank] = int(store.get(key)) if store.check([key]) else 0
+        return self._calls_of[rank]
 
     def tell(self, what: str) -> None:
         """Let the others know what this rank waits for."""

@@ -182,6 +182,9 @@ def begin(world: World, whole: ProcessGroup) -> None:
     _standalone.add(world)
     atexit.unregister(_at_exit)
     atexit.register(_at_exit)
+    if (util := sys.modules.get("multiprocessing.util")) is not None:
+        # A process of multiprocessing that was forked ends without atexit's functions.
+        util.Finalize(None, _at_exit, exitpriority=0)
 
 
 def _whole(name: str, value: object) -> int:
@@ -203,8 +206,10 @@ def _asked(backend: str | None) -> str | None:
 
 def _at_exit() -> None:
     """Wait for the others, who may need our messages, unless this process ends by an error."""
+    error = sys.exception() or getattr(sys, "last_value", None)
+    well = error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
     for world in [*_standalone, *([] if _world is None else [_world])]:
-        world.leave(wait=getattr(sys, "last_value", None) is None)
+        world.leave(wait=well, at_end=True)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -219,6 +224,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     found = need_group(group)
     world = found.world
     if found is not world.group:
+        found.tell_calls()
         del world.groups[found.group_name]
         found.broken = "it was destroyed"
         found.close()

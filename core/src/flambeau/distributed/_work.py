@@ -45,6 +45,8 @@ class Work:
     Attributes:
         group: whose members take part.
         what: the operation in words.
+        call: the number of a collective among those of its group; 0 if it is none.
+        peers: of a message, the ranks of which one is enough.
         timeout: how long `wait` waits where it is not told; as the group for None.
         results: tensors that hold the results of an operation that has finished.
     """
@@ -55,8 +57,12 @@ class Work:
         request: Request,
         what: str,
         finish: Callable[[], Any] | None = None,
+        call: int = 0,
+        peers: Sequence[int] = (),
     ) -> None:
         self.group = group
+        self.call = call
+        self.peers = peers
         self._request = request
         self._finish = finish
         self._earlier: list[Work] = []
@@ -184,14 +190,26 @@ class Work:
 
     def _look_for_the_dead(self, elapsed: float) -> None:
         watch = self.group.world.watch
-        gone = watch.dead or (elapsed > _GRACE and watch.left)
-        if not gone:
+        if not watch.dead and not watch.left:
             return
-        group = self.group
-        missing = [rank for rank in map(rank_of, gone) if rank in group.ranks]
+        dead, left = (
+            [rank for rank in map(rank_of, members) if rank in self.group.ranks]
+            for members in (watch.dead, watch.left)
+        )
+        missing = dead or self._missed(left, elapsed)
         if missing and not self.is_completed():
-            died = group.world.obituary(missing[0])
+            died = self.group.world.obituary(missing[0])
             self._fail(DistBackendError(f"{self.what}: {died}"), died)
+
+    def _missed(self, left: Sequence[int], elapsed: float) -> Sequence[int]:
+        """Those of the ranks that have left without whom this cannot finish."""
+        if self.call:
+            return [rank for rank in left if self.group.calls_of(rank) < self.call]
+        if elapsed <= _GRACE:
+            return []
+        if self.peers:
+            return self.peers if all(rank in left for rank in self.peers) else []
+        return left
 
     def _look_for_those_who_gave_up(self) -> None:
         world = self.group.world

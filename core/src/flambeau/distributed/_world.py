@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import threading
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 
 _LISTENING = 0.2
 """Seconds between two looks for the dead while an engine starts."""
+_LAST = 2.0
+"""Seconds for the last messages of a process that its parent may be waiting for."""
+
+
+def _process(number: int) -> str:
+    return f"{socket.gethostname()}, process {number}"
 
 
 class World:
@@ -115,10 +122,10 @@ class World:
                 host, _, port = self.store.get("watch").decode().rpartition(":")
                 store = TCPStore(host, int(port), timeout=self.timeout)
             self._own.append(store)
-        who = f"{self.rank} on {socket.gethostname()}, process {os.getpid()}"
+        who = f"{self.rank} on {_process(os.getpid())}"
         store.ask("hello", who.encode())
         # Nobody goes on before all can hear of a death, and be heard of.
-        self.store.set(f"watching/{self.rank}", "1")
+        self.store.set(f"watching/{self.rank}", who)
         self._await({rank: f"watching/{rank}" for rank in self._others()})
         return store
 
@@ -210,22 +217,35 @@ class World:
         found = (told[len(start) :] for told in self.watch.broken if told.startswith(start))
         return next(found, None)
 
-    def leave(self, wait: bool) -> None:
-        """Go: the others hear of it, and are waited for, as they may need messages of ours."""
+    def leave(self, wait: bool, at_end: bool = False) -> None:
+        """Go: the others hear of it, and are waited for, as they may need messages of ours.
+
+        At the end of a process that was started by another member, which may wait for this end
+        before it goes itself, that wait is short.
+        """
         if not self.alive:
             return
         self.alive = False
         if wait and not any(group.broken for group in self.groups.values()):
-            self._wait_for_all()
+            self._wait_for_all(_LAST if at_end and self._is_child_of_a_member() else None)
         for group in self.groups.values():
             group.close()
         for store in self._own:
             store.close()
 
-    def _wait_for_all(self) -> None:
+    def _is_child_of_a_member(self) -> bool:
+        parent = _process(os.getppid())
+        try:
+            who = [self.store.get(f"watching/{rank}").decode() for rank in self._others()]
+        except (DistNetworkError, DistStoreError):
+            return False
+        return any(member.partition(" on ")[2] == parent for member in who)
+
+    def _wait_for_all(self, seconds: float | None) -> None:
+        end = time.monotonic() + (math.inf if seconds is None else seconds)
         thread = threading.Thread(target=self._announce_leaving, daemon=True)
         thread.start()
-        while thread.is_alive() and not self.watch.dead:
+        while thread.is_alive() and not self.watch.dead and time.monotonic() < end:
             thread.join(0.001 if self.active else 0.01)
             self.advance()
             for group in self.groups.values():
@@ -233,6 +253,8 @@ class World:
 
     def _announce_leaving(self) -> None:
         try:
+            for group in self.groups.values():
+                group.tell_calls()
             self.watch.ask("leave", timeout=self.timeout.total_seconds())
         except (DistNetworkError, TimeoutError):
             pass

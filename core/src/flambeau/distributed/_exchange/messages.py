@@ -44,7 +44,8 @@ def isend(
             "the rank of the current process."
         )
     request = found.communicator(tensor).isend(vector(tensor), to, 2 * tag)
-    return Work(found, request, _words("send", tensor, f"to rank {found.ranks[to]}"))
+    words = _words("send", tensor, f"to rank {found.ranks[to]}")
+    return Work(found, request, words, peers=[found.ranks[to]])
 
 
 def irecv(
@@ -76,7 +77,9 @@ def irecv(
     array, finish = target(tensor)
     request = found.communicator(tensor).irecv(array, source, 2 * tag)
     way = "from any rank" if source is None else f"from rank {found.ranks[source]}"
-    return Work(found, request, _words("recv", tensor, way), finish)
+    others = [rank for place, rank in enumerate(found.ranks) if place != found.rank()]
+    peers = others if source is None else [found.ranks[source]]
+    return Work(found, request, _words("recv", tensor, way), finish, peers=peers)
 
 
 def send(
