@@ -93,6 +93,11 @@ def test_processes_of_mpiexec_meet_by_themselves_on_one_machine_only(names: list
     assert spread == Start(5, 6, 2, "")
 
 
+def test_pmix_says_the_rank_alone() -> None:
+    assert started({"PMIX_RANK": "3"}) is None
+    assert started({"PMIX_RANK": "3", "WORLD_SIZE": "4"}) == Start(3, 4, 3, "")
+
+
 def test_where_to_meet_is_asked_for_where_the_starter_does_not_say_it() -> None:
     facts = {"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "1"}
     script = 'import flambeau.distributed as d; d.init_process_group("reference")'

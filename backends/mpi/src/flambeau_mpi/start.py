@@ -16,7 +16,8 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau.plugin import Job
@@ -94,14 +95,22 @@ def in_thread(job: Job, call: Callable[[], Any], what: str) -> Any:
 
 def _start(job: Job) -> tuple[str, Any, Any]:
     alone = _is_alone(job)
-    job.set(f"node/{job.rank}", f"{int(alone)} {_node()}".encode())
+    job.set(f"node/{job.rank}", f"{int(alone)} {_free_memory()} {_node()}".encode())
     if job.rank == 0:
-        told = [job.get(f"node/{rank}").decode().split(" ", 1) for rank in range(job.size)]
-        again = int(any(flag == "1" for flag, _ in told))
-        name = f"flambeau-{uuid.uuid4().hex[:16]}"
-        port = _manager(job, name, manager.mapping([node for _, node in told]))
-        job.set("manager", f"{name} {_known_to_mpich(job.host)}:{port} {again}".encode())
-    name, address, again = job.get("manager").decode().split(" ")
+        told = [job.get(f"node/{rank}").decode().split(" ", 2) for rank in range(job.size)]
+        again = int(any(flag == "1" for flag, _, _ in told))
+        room = _room([(node, int(free)) for _, free, node in told])
+        name, port = f"flambeau-{uuid.uuid4().hex[:16]}", 0
+        if room >= _NEEDED:
+            port = _manager(job, name, manager.mapping([node for _, _, node in told]))
+        job.set("manager", f"{name} {_known_to_mpich(job.host)}:{port} {again} {room}".encode())
+    name, address, again, room = job.get("manager").decode().split(" ")
+    if int(room) < _NEEDED:
+        raise RuntimeError(
+            f"MPI takes {_NEEDED} bytes of shared memory for each process, and a machine of this "
+            f"job has {room} for each of its processes in {_SHARED}. Make that file system larger "
+            "(containers: --shm-size)"
+        )
     given = {
         "PMI_PORT": address,
         "PMI_ID": str(job.rank),
@@ -111,6 +120,8 @@ def _start(job: Job) -> tuple[str, Any, Any]:
     }
     if again == "1":  # MPICH's own shared memory keeps the size that it had at the first start
         given["MPIR_CVAR_NOLOCAL"] = "1"
+    if int(room) < _WANTED and "UCX_TLS" not in os.environ:
+        given["UCX_TLS"] = "^posix"
     # What another starter has said of its own way to start MPI is not for this one.
     theirs = {key: os.environ.pop(key) for key in [*os.environ] if key.startswith(_STARTERS)}
     theirs |= {key: os.environ[key] for key in given if key in os.environ}
@@ -136,6 +147,32 @@ def _start(job: Job) -> tuple[str, Any, Any]:
             "the library is no MPICH, or another process manager has started this process"
         )
     return name, MPI, world
+
+
+_SHARED = "/dev/shm"
+# Bytes for each process.  A process that finds less than MPICH needs is killed by SIGBUS; UCX, on
+# which it stands, goes without its own, but not where some processes have it and others do not.
+_NEEDED = 1_150_000
+_WANTED = 6_000_000
+
+
+def _free_memory() -> int:
+    """Bytes that are free where shared memory is, as many as can be where that is unknown."""
+    try:
+        found = os.statvfs(_SHARED)
+    except OSError:
+        return sys.maxsize
+    return found.f_bavail * found.f_frsize
+
+
+def _room(told: Sequence[tuple[str, int]]) -> int:
+    """What each process of the fullest machine has of the bytes that are free there.
+
+    >>> _room([("a", 900), ("b", 500), ("a", 800), ("a", 900)])
+    266
+    """
+    count = Counter(node for node, _ in told)
+    return min(free // count[node] for node, free in told)
 
 
 def _is_alone(job: Job) -> bool:

@@ -19,6 +19,9 @@ _FIRST_PORT, _PORTS = 10240, 20000
 _HYDRA = ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS")
 _OPEN_MPI = tuple(f"OMPI_COMM_WORLD_{n}" for n in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"))
 
+_PMIX = "PMIX_RANK"
+"""All that PMIx says by variables, which do not have the number of processes."""
+
 
 @dataclass(frozen=True)
 class Start:
@@ -52,6 +55,9 @@ def started(environment: Mapping[str, str] = os.environ) -> Start | None:
     for names in (_OPEN_MPI, _HYDRA):
         if all(name in environment for name in names[:2]):
             return _of_mpi(environment, names)
+    if _PMIX in environment and environment.get("WORLD_SIZE"):
+        rank = int(environment[_PMIX])
+        return Start(rank, int(environment["WORLD_SIZE"]), rank, "")
     return None
 
 
