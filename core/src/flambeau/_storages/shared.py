@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.record import TensorBase
 from flambeau._memory.views import storage_of
-from flambeau._storages import shared_names
+from flambeau._storages import descriptors, shared_names
 from flambeau._storages.foreign import Memory, tensor_over
 from flambeau._storages.memory import tensor_in
 from flambeau._storages.move import move
@@ -338,7 +338,7 @@ def register(*, move: bool = False) -> None:
 
 
 def _attached(handle: Any, nbytes: int) -> UntypedStorage:
-    return UntypedStorage._of(attach(handle.detach(), nbytes))
+    return UntypedStorage._of(attach(descriptors.detached(handle), nbytes))
 
 
 def _attached_by_name(home: str, name: str, nbytes: int) -> UntypedStorage:

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+from flambeau._storages import descriptors
 from flambeau._storages import shared as _storage_shared
 
 if TYPE_CHECKING:
@@ -98,12 +99,13 @@ def receive(connection: Connection) -> tuple[tuple[Any, ...], Any]:
 
     Raises:
         EOFError: the other end is gone.
+        RuntimeError: the descriptor of the block did not come.
     """
     header, data, text, nbytes, total = pickle.loads(connection.recv_bytes())
     if text is not None:
         block = _storage_shared.private(bytearray(data)) if data else None
         return header, lambda: _Unpickler(io.BytesIO(text), block).load()
-    shared = _storage_shared.attach(reduction.recv_handle(connection), total)
+    shared = _storage_shared.attach(descriptors.receive(connection), total)
 
     def load() -> object:
         return _Unpickler(io.BytesIO(shared.read(nbytes, total)), shared).load()
