@@ -318,6 +318,13 @@ class SparseTensor(Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
+        if not isinstance(value, SparseTensor):
+            if not isinstance(value, Tensor):
+                raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                f"incompatible tensor type: {self.layout} and {value.layout}"
+            )
         self._where, self._stored, self._sorted = value._where, value._stored, value._sorted
         self._a, self._be, self.dtype = value._a, value._be, value.dtype
 
