@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 import sys
 from contextlib import nullcontext
@@ -12,7 +13,7 @@ import pytest
 
 import flambeau as fb
 from flambeau._tensor.absent import NAMES
-from flambeau.absence import instead
+from flambeau.absence import Imports, instead
 from flambeau.compat import torch_alias
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,3 +112,36 @@ def test_what_a_program_sets_on_a_tensor_comes_before_the_advice():
     assert t.chalf == "an instance's" and "chalf" in dir(t)
     assert t.as_subclass(Named).volatile == "a class's"
     assert fb.nn.Parameter(t).grad is None and not hasattr(fb.nn.Parameter(t), "resize")
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("import flambeau.export", ModuleNotFoundError),
+        ("from flambeau.export import export", ModuleNotFoundError),
+        ("import flambeau.ao.quantization", ModuleNotFoundError),
+        ("from flambeau import lobpcg", ImportError),
+        ("from flambeau.nn.functional import grouped_mm", ImportError),
+    ],
+)
+def test_imports_of_absent_names_are_told_what_to_use(statement, error):
+    with pytest.raises(error, match="PyTorch has it, and it is not in flambeau; instead: ") as said:
+        exec(statement, {})
+    assert type(said.value) is error
+    assert error is ImportError or said.value.name in ("flambeau.export", "flambeau.ao")
+
+
+@pytest.mark.parametrize(
+    "statement", ["import flambeau.flumb", "from flambeau import flumb", "import flambeau.nn.flumb"]
+)
+def test_imports_of_other_names_have_the_usual_error(statement):
+    with pytest.raises(ImportError, match=r"flumb'") as said:
+        exec(statement, {})
+    assert "instead" not in str(said.value)
+
+
+def test_who_asks_whether_an_absent_module_is_there_hears_no():
+    assert importlib.util.find_spec("flambeau.export") is None
+    known = [finder for finder in sys.meta_path if finder is Imports]
+    Imports.install()
+    assert known == [Imports] == [finder for finder in sys.meta_path if finder is Imports]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import importlib
 import inspect
 import threading
 
@@ -298,7 +299,15 @@ def test_a_scaler_of_the_former_names_is_one_of_its_device(device):
         scaler = former(init_scale=8.0, enabled=False)
     assert found[0].filename == __file__
     assert isinstance(scaler, fb.amp.GradScaler) and scaler._device == device
-    assert former.__module__ == f"flambeau.{device}.amp"
+    assert former.__module__ == f"flambeau.{device}.amp.grad_scaler"
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_former_names_are_found_in_the_files_where_pytorch_has_them(device):
+    package = importlib.import_module(f"flambeau.{device}.amp")
+    scaler = importlib.import_module(f"flambeau.{device}.amp.grad_scaler")
+    casts = importlib.import_module(f"flambeau.{device}.amp.autocast_mode")
+    assert scaler.GradScaler is package.GradScaler and casts.autocast is package.autocast
 
 
 def test_former_names_warn():

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pluggy
 import pytest
 
+from flambeau._types.device import device as Device
 from flambeau.plugin import API_VERSION, Backend, Expectations, KernelSet, float32, hookimpl
 from flambeau.plugin.discovery import parse_block, parse_prefer
 from flambeau.plugin.errors import (
@@ -289,6 +290,14 @@ def test_common_misspellings_are_recognised(wrong, right):
     assert install_command(f"flambeau-{'cupy' if right == 'cuda' else 'numpy'}") in str(
         caught.value
     )
+
+
+@pytest.mark.parametrize("name", ["float16", "half", "bool", "float8_e5m2"])
+def test_a_dtype_in_the_place_of_a_device_is_recognised(name):
+    with pytest.raises(UnknownDeviceError, match=rf"A dtype is passed as torch\.{name}, not as a"):
+        host_of(entry("cpu", Owner("cpu"), "flambeau-numpy")).activate(name)
+    with pytest.raises(RuntimeError, match="dtypes are passed as they are, not as strings$"):
+        Device(f"torch.{name}")
 
 
 @pytest.mark.parametrize("device", ["xpu", "tpu", "mps", "xla"])

@@ -42,6 +42,7 @@ from flambeau._dispatch import bound as _bound
 from flambeau._storages import typed as _typed
 from flambeau._tensor import methods as _tensor_methods
 from flambeau._tensor import tensor as _tensor
+from flambeau.absence import Imports as _Imports
 from flambeau.absence import tell as _tell
 from flambeau.plugin.host import host as _host
 from flambeau.plugin.remedies import install_command as _install_command
@@ -118,3 +119,4 @@ def _import_part(name: str) -> Any:
 
 
 _tell(__name__)
+_Imports.install()

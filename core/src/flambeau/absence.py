@@ -10,7 +10,7 @@ from functools import cache
 from types import ModuleType
 from typing import NoReturn
 
-__all__ = ["Absent", "instead", "tell", "unknown"]
+__all__ = ["Absent", "Imports", "instead", "tell", "unknown"]
 
 
 @cache
@@ -128,3 +128,39 @@ flambeau; instead: `flambeau.linalg.eigh`
         raise unknown(written, name, text) from None
 
     vars(written)["__getattr__"] = missing
+
+
+class Imports:
+    """A finder of modules that finds none, and says of those that PyTorch has what to use instead.
+
+    It is asked last.  Whoever only asks whether there is such a module gets no for an answer.
+
+    >>> import flambeau.export
+    Traceback (most recent call last):
+    ModuleNotFoundError: No module named 'flambeau.export': PyTorch has it, and it is not in \
+flambeau; instead: programs are not exported that way; `flambeau.onnx.export`, \
+`flambeau.jit.save` and `flambeau.save` write files
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Nothing, ever; see `importlib.abc.MetaPathFinder`."""
+        home, _, last = name.rpartition(".")
+        if not name.startswith("flambeau.") or (advice := instead(home, last)) is None:
+            return
+        frame, callers = sys._getframe(1), set[str]()
+        while frame is not None and "importlib" in frame.f_code.co_filename:
+            callers.add(frame.f_code.co_name)
+            frame = frame.f_back
+        said = f"PyTorch has it, and it is not in flambeau; instead: {advice}"
+        if "_handle_fromlist" in callers:
+            raise ImportError(f"cannot import name {last!r} from {home!r}: {said}", name=home)
+        if "_find_and_load" in callers:
+            raise ModuleNotFoundError(f"No module named {name!r}: {said}", name=name)
+
+    @classmethod
+    def install(cls) -> None:
+        """Be asked, once however often flambeau is imported."""
+        known = [f"{f.__module__}.{f.__qualname__}" for f in sys.meta_path if isinstance(f, type)]
+        if f"{cls.__module__}.{cls.__qualname__}" not in known:
+            sys.meta_path.append(cls)

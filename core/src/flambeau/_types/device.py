@@ -40,7 +40,9 @@ class device:  # noqa: N801 - PyTorch's name
         elif isinstance(type, str):
             name, colon, number = type.partition(":")
             if not name or not name.replace("_", "").isalnum() or (colon and not number.isdigit()):
-                raise RuntimeError(f"Invalid device string: {type!r}")
+                of_dtype = name.startswith(("torch.", "flambeau."))
+                hint = "; dtypes are passed as they are, not as strings" if of_dtype else ""
+                raise RuntimeError(f"Invalid device string: {type!r}{hint}")
             if colon and index is not None:
                 raise RuntimeError(
                     "type (string) must not include an index because index was passed "

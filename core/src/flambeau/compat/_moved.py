@@ -17,13 +17,6 @@ MOVED = {
     "autograd.grad_mode": {
         "flambeau.autograd": "no_grad enable_grad set_grad_enabled inference_mode"
     },
-    "cpu.amp.autocast_mode": {"flambeau.cpu.amp": "autocast"},
-    "cpu.amp.grad_scaler": {"flambeau.cpu.amp": "GradScaler"},
-    "cuda.amp.autocast_mode": {"flambeau.cuda.amp": "autocast custom_bwd custom_fwd"},
-    "cuda.amp.grad_scaler": {
-        "flambeau.amp.grad_scaler": "OptState",
-        "flambeau.cuda.amp": "GradScaler",
-    },
     "cuda.graphs": {
         "flambeau.cuda": """CUDAGraph graph graph_pool_handle is_current_stream_capturing
             make_graphed_callables""",

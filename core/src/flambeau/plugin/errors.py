@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from flambeau._types.dtype import EVERY
 from flambeau.plugin.remedies import install_command
 
 KNOWN_PACKAGES = {"cpu": "flambeau-numpy", "cuda": "flambeau-cupy"}
@@ -13,6 +14,8 @@ KNOWN_PACKAGES = {"cpu": "flambeau-numpy", "cuda": "flambeau-cupy"}
 _OTHER_NAMES = {"gpu": "cuda", "cupy": "cuda", "numpy": "cpu", "host": "cpu"}
 _OF_PYTORCH = frozenset("hip hpu ipu maia mps mtia npu tpu vulkan xla xpu".split())
 """Types that programs for PyTorch name, and that are no misspellings of others."""
+_DTYPES = frozenset([d.name for d in EVERY])
+_DTYPES |= frozenset("half float double short int long cfloat cdouble".split())
 
 
 class UnknownDeviceError(RuntimeError):
@@ -138,6 +141,8 @@ def unknown_device(
         )
     elif package is not None:
         parts.append(f"{device_type!r} is provided by {package}: {install_command(package)}")
+    elif device_type in _DTYPES:
+        parts.append(f"A dtype is passed as torch.{device_type}, not as a string.")
     elif device_type in _OF_PYTORCH:
         parts.append(f"`python -m flambeau new-backend {device_type}` begins a package for it.")
     elif guess := _closest_device(device_type, installed):

@@ -2,24 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau import amp
-from flambeau._types import dtype as D
-from flambeau.amp._former import FormerGradScaler, deprecated
+from flambeau.cpu.amp.autocast_mode import autocast
+from flambeau.cpu.amp.grad_scaler import GradScaler
 
 __all__ = ["GradScaler", "autocast"]
-
-
-class autocast(amp.autocast):  # noqa: N801 - PyTorch's name
-    """`flambeau.autocast` of CPUs."""
-
-    def __init__(
-        self, enabled: bool = True, dtype: D.dtype = D.bfloat16, cache_enabled: bool = True
-    ) -> None:
-        deprecated("cpu", "autocast")
-        super().__init__("cpu", dtype, enabled, cache_enabled)
-
-
-class GradScaler(FormerGradScaler):
-    """`flambeau.amp.GradScaler` of CPUs."""
-
-    _former_device = "cpu"
