@@ -365,8 +365,8 @@ class DefaultGenerators:
         self._lock = make_lock()
 
     def of(self, device: Device) -> Generator:
-        """The default generator of `device`."""
-        if device.type == "cpu":
+        """The default generator of `device`; ``meta`` has none, and draws nothing from the CPU's."""
+        if device.type in ("cpu", "meta"):
             return self.cpu
         if (found := self._others.get(device)) is None:
             with self._lock:

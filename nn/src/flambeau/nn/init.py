@@ -362,6 +362,8 @@ def sparse_(
         raise ValueError(
             f"Only tensors with 2 dimensions are supported, got shape {list(tensor.shape)}"
         )
+    if tensor.is_meta:
+        return tensor
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     tensor.normal_(0, std, generator=generator)

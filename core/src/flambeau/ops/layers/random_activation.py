@@ -38,7 +38,7 @@ def rrelu(
         raise RuntimeError(
             f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
         )
-    if not training:
+    if not training or x.is_meta:
         return leaky_relu(x.contiguous(), (lower + upper) / 2)
     negative = x <= 0
     # One float64 draw for each element that needs one, in order: PyTorch's use of the generator.

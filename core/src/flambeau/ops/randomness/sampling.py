@@ -103,6 +103,8 @@ _geometric = RandomOp(streams.geometric, _first)
 
 @composite(differentiable=False)
 def _bernoulli(p: Tensor, generator: Generator) -> Tensor:
+    if p._be.device.type == "meta":
+        return empty_like(p)
     flat = p.reshape((-1,)).tolist()
     values = streams.bernoulli(flat, p.dtype, generator)
     return wrap(p._be, p._be.host_array(list(values), p._a.shape, p.dtype), p.dtype)
@@ -110,6 +112,8 @@ def _bernoulli(p: Tensor, generator: Generator) -> Tensor:
 
 @composite(differentiable=False)
 def _poisson(rates: Tensor, generator: Generator) -> Tensor:
+    if rates._be.device.type == "meta":
+        return empty_like(rates)
     values: list[Any] = list(streams.poisson(rates.reshape((-1,)).tolist(), generator))
     native = rates._be.host_array(values, rates._a.shape, rates.dtype)
     return wrap(rates._be, native, rates.dtype)
@@ -119,8 +123,10 @@ def _poisson(rates: Tensor, generator: Generator) -> Tensor:
 def _multinomial(
     probs: Tensor, num_samples: int, replacement: bool, generator: Generator
 ) -> Tensor:
-    flat = probs.reshape((-1,)).tolist()
     shape = tuple(probs._a.shape)
+    if probs._be.device.type == "meta":
+        return wrap(probs._be, Spec((*shape[:-1], num_samples), D.int64), D.int64)
+    flat = probs.reshape((-1,)).tolist()
     found = streams.multinomial(flat, shape, num_samples, replacement, probs.dtype, generator)
     native = probs._be.host_array(list(found), (*shape[:-1], num_samples), D.int64)
     return wrap(probs._be, native, D.int64)
