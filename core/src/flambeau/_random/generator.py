@@ -365,7 +365,7 @@ class DefaultGenerators:
         self._lock = make_lock()
 
     def of(self, device: Device) -> Generator:
-        """The default generator of `device`; ``meta`` has none, and draws nothing from the CPU's."""
+        """The default generator of `device`, the CPU's where nothing is drawn, on ``meta``."""
         if device.type in ("cpu", "meta"):
             return self.cpu
         if (found := self._others.get(device)) is None:
