@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -163,6 +164,22 @@ def test_buffers_that_a_call_makes_are_not_kept() -> None:
     model = Caught()
     summary(model, (1, 2))
     assert not dict(model.named_buffers()) and not model._non_persistent_buffers_set
+
+
+@dataclasses.dataclass
+class Prediction:
+    logits: fb.Tensor
+    hidden: Any = None
+
+
+class Predicts(nn.Module):
+    def forward(self, x: fb.Tensor) -> Prediction:
+        return Prediction(x + 1)
+
+
+def test_results_in_dataclasses_are_seen() -> None:
+    (row,) = summary(Predicts(), (2, 3)).rows
+    assert (row.output_shape, row.output_bytes) == ({"logits": (2, 3), "hidden": "None"}, 24)
 
 
 def test_it_is_found_beside_the_other_utilities() -> None:

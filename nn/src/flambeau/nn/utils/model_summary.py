@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -283,9 +284,11 @@ def _zeros(model: Module, size: Sequence[Any], dtypes: Any, device: Device) -> t
 
 
 def _tensors(result: object) -> Iterator[Tensor]:
-    """The tensors of a result, in its tuples, lists and dictionaries."""
+    """The tensors of a result, in its tuples, lists, dictionaries and dataclasses."""
     if isinstance(result, Tensor):
         yield result
+    elif (fields := _fields(result)) is not None:
+        yield from _tensors(fields)
     elif isinstance(result, (tuple, list)):
         for part in result:
             yield from _tensors(part)
@@ -295,14 +298,23 @@ def _tensors(result: object) -> Iterator[Tensor]:
 
 
 def _shape(result: object) -> Any:
-    """The shapes of the tensors of a result, in its tuples, lists and dictionaries."""
+    """The shapes of the tensors of a result, in its tuples, lists, dictionaries and dataclasses."""
     if isinstance(result, Tensor):
         return tuple(result.shape)
+    if (fields := _fields(result)) is not None:
+        return _shape(fields)
     if isinstance(result, (tuple, list)):
         return [_shape(part) for part in result]
     if isinstance(result, Mapping):
         return {key: _shape(part) for key, part in result.items()}
-    return type(result).__name__
+    return "None" if result is None else type(result).__name__
+
+
+def _fields(result: object) -> dict[str, object] | None:
+    """Those of a dataclass that is not a container as well."""
+    if not dataclasses.is_dataclass(result) or isinstance(result, (type, Mapping, tuple, list)):
+        return None
+    return {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
 
 
 def _shown(shape: Any) -> str:
