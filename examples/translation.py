@@ -107,12 +107,12 @@ def collate(sentences):
 class Translator(nn.Module):
     """Words with their places, a Transformer of two and two layers, and a guess at each word."""
 
-    def __init__(self) -> None:
+    def __init__(self, dropout: float = 0.1) -> None:
         super().__init__()
         self.source = nn.Embedding(len(SOURCE_WORDS), WIDTH, padding_idx=PAD)
         self.target = nn.Embedding(len(TARGET_WORDS), WIDTH, padding_idx=PAD)
         self.transformer = nn.Transformer(
-            WIDTH, HEADS, 2, 2, dim_feedforward=2 * WIDTH, dropout=0.1, batch_first=True
+            WIDTH, HEADS, 2, 2, dim_feedforward=2 * WIDTH, dropout=dropout, batch_first=True
         )
         self.output = nn.Linear(WIDTH, len(TARGET_WORDS))
         rate = 10_000 ** (-torch.arange(0, WIDTH, 2, dtype=torch.float64) / WIDTH)

@@ -127,6 +127,12 @@ CASES = {
         lambda: (words(3, 4), words(3, 9)),
         ((0, 1), (0, 1)),
     ),
+    "translation_in_parts": Case(
+        lambda example: example.Translator(dropout=0.0),
+        lambda: (words(2, 6), words(2, 7)),
+        lambda: (words(3, 4), words(3, 9)),
+        ((0, 1), (0, 1)),
+    ),
     "vae": Case(
         lambda example: Uses(
             example.Autoencoder(),

@@ -71,9 +71,9 @@ def train(rank, processes, port, steps, backend, told=None):
     dist.destroy_process_group()
 
 
-def main(arguments=None):
-    """Start the processes; the losses of rank 0."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(arguments=None, train=train, description=__doc__):
+    """Start the processes, each of which calls `train`; the losses of rank 0."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--backend", default="gloo")
