@@ -21,8 +21,9 @@ pytest.importorskip("tqdm")
 runtime = pytest.importorskip("onnxruntime")
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
-# All but the backends, which have no networks.
-PROGRAMS = [*FOLDER.glob("*.py"), *FOLDER.glob("distributed/*.py")]
+# All but the backends, which have no networks, and translation_in_parts, which has that of
+# translation.
+PROGRAMS = [*FOLDER.glob("*.py"), FOLDER / "distributed/digits_in_parts.py"]
 
 
 class Uses(nn.Module):
@@ -123,12 +124,6 @@ CASES = {
     ),
     "translation": Case(
         lambda example: example.Translator(),
-        lambda: (words(2, 6), words(2, 7)),
-        lambda: (words(3, 4), words(3, 9)),
-        ((0, 1), (0, 1)),
-    ),
-    "translation_in_parts": Case(
-        lambda example: example.Translator(dropout=0.0),
         lambda: (words(2, 6), words(2, 7)),
         lambda: (words(3, 4), words(3, 9)),
         ((0, 1), (0, 1)),
