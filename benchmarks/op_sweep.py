@@ -1,9 +1,11 @@
 """About ninety operations at three sizes: the ratio to torch of each, and the worst ten per size.
 
     python benchmarks/op_sweep.py [--quick] [--ops softmax] [--sizes 8 10000 1000000] [--threads 1]
+        [--writes]
 
-Every operation makes fresh outputs; rows with "backward" time the forward and backward pass.  The
-clock and the interleaving are those of run.py.
+Every operation makes fresh outputs; rows with "backward" time the forward and backward pass, and
+with --writes those are timed that write into their tensor.  The clock and the interleaving are
+those of run.py.
 """
 
 from __future__ import annotations
@@ -102,6 +104,56 @@ INPLACE = {
     "zero_": "x.zero_()",
     "slice assignment": "x[2:5] = 1.0",
 }
+_SAME = "abs neg exp2 tanh sigmoid relu sin log1p floor frac sign nan_to_num logical_not erf"
+_NUMBERED = {
+    "fmod": "0.7",
+    "remainder": "0.7",
+    "floor_divide": "0.7",
+    "pow": "2",
+    "clamp": "-0.5, 0.5",
+    "leaky_relu": "0.1",
+    "threshold": "0.1, 0.0",
+    "round": "decimals=1",
+    "masked_fill": "mask, 1.0",
+}
+_PAIRED = "add sub mul div fmod remainder floor_divide nextafter copysign atan2 hypot eq lt"
+WRITES = {
+    **{f"{name}_": f"w.{name}_()" for name in _SAME.split()},
+    **{
+        f"{name}_ number": f"{'F' if name in ('leaky_relu', 'threshold') else 'w'}.{name}_("
+        f"{'w, ' if name in ('leaky_relu', 'threshold') else ''}{given})"
+        for name, given in _NUMBERED.items()
+    },
+    **{f"{name}_ tensor": f"w.{name}_(y)" for name in _PAIRED.split()},
+    "add_ with alpha": "w.add_(y, alpha=0.5)",
+    "lerp_": "w.lerp_(y, 0.5)",
+    "addcmul_": "w.addcmul_(y, y, value=1e-9)",
+    "addcdiv_": "w.addcdiv_(y, p, value=1e-9)",
+    "clamp_ tensors": "w.clamp_(y, p)",
+    "tril_": "s.tril_()",
+    "triu_": "s.triu_()",
+    "cumsum_": "w.cumsum_(0)",
+    "fill_diagonal_": "s.fill_diagonal_(1.0)",
+    "masked_scatter_": "w.masked_scatter_(mask, y)",
+    "index_fill_": "w.index_fill_(0, order, 1.0)",
+    "index_copy_": "w.index_copy_(0, order, y)",
+    "index_add_": "w.index_add_(0, order, y, alpha=1e-9)",
+    "index_put_": "w.index_put_((order,), y)",
+    "index_reduce_ amax": "w.index_reduce_(0, order, y, 'amax')",
+    "put_": "w.put_(order, y)",
+    "scatter_": "w.scatter_(0, order, y)",
+    "scatter_add_": "w.scatter_add_(0, order, z)",
+    **{
+        f"scatter_reduce_ {kind}": f"w.scatter_reduce_(0, order, o, '{kind}')"
+        for kind in ("sum", "prod", "mean", "amax", "amin")
+    },
+    "x[i] = y": "w[order] = y",
+    "x[mask] = number": "w[mask] = 1.0",
+    "x[mask] = y": "w[mask] = kept",
+    "bernoulli_": "w.bernoulli_(0.5)",
+    "uniform_": "w.uniform_()",
+    "normal_": "w.normal_()",
+}
 
 
 def names_of(size: int) -> Any:
@@ -139,6 +191,12 @@ def names_of(size: int) -> Any:
             "columns": t.randint(0, n, (rows, n)),
             "target": t.randint(0, n, (rows,)),
             "mask": x > 0,
+            "kept": x[x > 0],
+            "w": x.clone(),
+            "s": t.randn(max(1, math.isqrt(size)), max(1, math.isqrt(size))),
+            "o": t.ones(size),
+            "z": t.zeros(size),
+            "order": t.randperm(size),
         }
         grads = {f"g{name}": names[name].clone().requires_grad_() for name in ("x", "y", "m", "b")}
         return names | grads
@@ -152,10 +210,11 @@ def forget(names: dict[str, Any]) -> None:
         names[name].grad = None
 
 
-def rows(sizes: list[int], wanted: str) -> list[Row]:
-    """One row per operation and size."""
-    statements = dict(FORWARD) | INPLACE
-    statements |= {f"{name} backward": statement for name, statement in BACKWARD.items()}
+def rows(sizes: list[int], wanted: str, writes: bool = False) -> list[Row]:
+    """One row per operation and size; of the operations, or of those that write."""
+    statements = WRITES if writes else dict(FORWARD) | INPLACE
+    if not writes:
+        statements |= {f"{name} backward": statement for name, statement in BACKWARD.items()}
     return [
         Row(f"{name} {size}", statement, names_of(size), reset=forget)
         for name, statement in statements.items()
@@ -187,13 +246,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ops", default="", help="only operations whose name contains this")
     parser.add_argument("--sizes", type=int, nargs="+", default=[8, 10_000, 1_000_000])
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--writes", action="store_true", help="operations that write")
     options = parser.parse_args(arguments)
 
     sides, _ = libraries([THEIRS])
     set_threads(sides, options.threads)
     rounds, batch = (5, 0.001) if options.quick else (21, 0.004)
     results: dict[str, dict[int, Result]] = {}
-    for row in rows(options.sizes, options.ops):
+    for row in rows(options.sizes, options.ops, options.writes):
         print(f"{row.name} ...", file=sys.stderr, end="\033[K\r")
         name, _, size = row.name.rpartition(" ")
         result = measure(row, sides, options.threads, rounds, batch)
