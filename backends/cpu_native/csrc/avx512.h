@@ -60,6 +60,16 @@ FORCED F exp_v(F x) {
     return _mm512_scalef_ps(MULTIPLY_ADD(power, p, power), k);
 }
 
+/* The same of x log 2: powers of two are exact. */
+FORCED F exp2_v(F x) {
+    F bounded = BETWEEN(x, C(-152.0f), C(129.0f));
+    F shifted = bounded + C(786432.0f), k = shifted - C(786432.0f);
+    F r = (bounded - k) * C(0.693147181f), power = looked_up(EXP_TABLE, _mm512_castps_si512(shifted));
+    F p = MULTIPLY_ADD(C(0.16667060554f), r, C(0.50001651049f));
+    p = MULTIPLY_ADD(p * r, r, r);
+    return _mm512_scalef_ps(MULTIPLY_ADD(power, p, power), k);
+}
+
 /* log(x) = k log 2 + log c + log(1 + f), x = (1 + f) c 2^k.  The first two are summed exactly.  At zeros
    and infinity, k and both parts of the sum are infinite; negative numbers have a NaN for mantissa. */
 FORCED F log_v(F x) {

@@ -60,7 +60,38 @@ static void clear_step(const void *context, int64_t begin, int64_t end) {
 /* `count` bytes of zeros. */
 static void clear(const Args *k) { split(clear_step, k->p, k->n[0], team(k, k->n[0] / 4)); }
 
+typedef struct {
+    char *out;
+    const char *a;
+    int64_t rows, columns, size, diagonal;
+    int is_lower;
+} Triangle;
+
+static void triangle_step(const void *context, int64_t begin, int64_t end) {
+    const Triangle *c = context;
+    const int64_t bytes = c->columns * c->size;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t edge = i % c->rows + c->diagonal + c->is_lower; /* the first column of the other side */
+        edge = (edge < 0 ? 0 : edge > c->columns ? c->columns : edge) * c->size;
+        char *out = c->out + i * bytes;
+        const char *a = c->a + i * bytes;
+        const int64_t kept = c->is_lower ? 0 : edge, end_of_kept = c->is_lower ? edge : bytes;
+        if (out != a) memcpy(out + kept, a + kept, (size_t)(end_of_kept - kept));
+        memset(c->is_lower ? out + edge : out, 0, (size_t)(c->is_lower ? bytes - edge : edge));
+    }
+}
+
+/* One side of the diagonal of matrices of `size` bytes an item, zeros beyond; `out` may be `a`. */
+static void triangle(const Args *k) {
+    const int64_t rows = k->n[1], columns = k->n[2];
+    int64_t diagonal = k->n[4];
+    diagonal = diagonal < -rows - 1 ? -rows - 1 : diagonal > columns ? columns : diagonal;
+    Triangle c = {k->p[0], k->p[1], rows, columns, k->n[3], diagonal, k->n[5] != 0};
+    if (rows > 0) split(triangle_step, &c, k->n[0] * rows, team(k, k->n[0] * rows * columns));
+}
+
 const Row moving_rows[] = {
+    {"triangle", "wriiiiii", "b0123,b0123", triangle},
     {"multiply_add_f32", "wrrrii", "t0,t0,t0,t0|1", multiply_add_f32},
     {"multiply_add_f64", "wrrrii", "t0,t0,t0,t0|1", multiply_add_f64},
     {"copy", "wrii", "b(0+1),b0", copy}, {"clear", "wi", "b0", clear},

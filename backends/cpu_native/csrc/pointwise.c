@@ -2,6 +2,7 @@
 
    Floats of 16 bits are computed in float and rounded once. */
 #include "avx512.h"
+#include "division.h"
 #include "halves.h"
 #include "program.h"
 #include "stream.h"
@@ -307,6 +308,31 @@ UNARY_BOTH(floor, FLOOR(x), _mm512_roundscale_ps(x, 9))
 UNARY_BOTH(ceil, CEIL(x), _mm512_roundscale_ps(x, 10))
 UNARY_BOTH(trunc, TRUNC(x), _mm512_roundscale_ps(x, 11))
 UNARY_BOTH(round, ROUND(x), _mm512_roundscale_ps(x, 8))
+/* Pieces of at most PIECE, of which `out` may be one of the operands. */
+#define DIVISION(name, formula)                                                                   \
+    WIDE static void name##_of_rest(float *out, const float *a, const float *b, const float *r, int64_t n) {\
+        (void)a, (void)b;                                                                         \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = formula;                     \
+    }                                                                                             \
+    static void name##_loop(void *to, const void *first, const void *second, int64_t n,           \
+                            const double *numbers, int streams) {                                 \
+        float rest[PIECE];                                                                        \
+        (void)numbers, (void)streams;                                                             \
+        if (near_rest(rest, first, second, n)) far_rest(rest, first, second, n);                  \
+        name##_of_rest(to, first, second, rest, n);                                               \
+    }                                                                                             \
+    static void name##_f32(const Args *k) {                                                       \
+        pointwise(k, name##_loop, sizeof(float), (Operand){k->p[1], k->n[1], sizeof(float)},      \
+                  (Operand){k->p[2], k->n[2], sizeof(float)});                                    \
+    }
+DIVISION(fmod, r[i])
+DIVISION(remainder, remainder_f(r[i], b[i]))
+DIVISION(floor_divide, floor_quotient_f(a[i], b[i], r[i]))
+
+UNARY_LOOP(exp2, float, float, f32, float, f32, exp2f(x))
+VECTOR_LOOP(exp2, 0, exp2_v(x), )
+UNARY_KERNEL(exp2, float, f32, float, FASTEST(exp2))
+
 /* log(1 + exp(ux)) / u, by the exponential of -|ux|, which cannot overflow. */
 INLINE float softplus_f(float x, float u, float v) {
     float s = x * u, soft = (s > 0 ? s : 0) + log1p_unit_f(exp_f(-fabsf(s)));
@@ -408,6 +434,8 @@ const Row pointwise_rows[] = {
     ROWS(floor, "wri", ONE_EACH), ROWS(ceil, "wri", ONE_EACH), ROWS(trunc, "wri", ONE_EACH), ROWS(round, "wri", ONE_EACH),
     ROWS(add, "wrriii", REPEATED), ROWS(sub, "wrriii", REPEATED), ROWS(mul, "wrriii", REPEATED), ROWS(div, "wrriii", REPEATED),
     ROWS(maximum, "wrriii", REPEATED), ROWS(minimum, "wrriii", REPEATED),
+    {"fmod_f32", "wrriii", REPEATED, fmod_f32}, {"remainder_f32", "wrriii", REPEATED, remainder_f32},
+    {"floor_divide_f32", "wrriii", REPEATED, floor_divide_f32}, {"exp2_f32", "wri", ONE_EACH, exp2_f32},
     {NULL, NULL, NULL, NULL},
 };
 

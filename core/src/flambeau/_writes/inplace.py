@@ -67,6 +67,13 @@ class CopySlices(Node):
 
 def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) -> Own:
     """Replace the values of `self` by ``function(self, *args, **kwargs)``."""
+    if not (args or kwargs or self._rg):
+        st, be = self._st, self._be
+        if (st is None or not st.shared) and be.strided:  # nothing else has its memory
+            if (kernel := _own_kernel(self, function.__name__)) is not None:
+                kernel(self._a)
+                storage_of(self).version += 1
+                return self
     saves = kwargs.pop("_saves_self", True)
     scatters = kwargs.pop("_scatters", False)
     checked = kwargs.pop("_checked", True)

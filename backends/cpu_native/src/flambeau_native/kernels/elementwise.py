@@ -13,6 +13,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import (
+    FLOAT32,
     NUMPY,
     Array,
     Kernel,
@@ -38,6 +39,7 @@ _contiguous, _clamp = otherwise("contiguous"), otherwise("clamp")
 _assign, _fill, _full = otherwise("assign"), otherwise("fill_"), otherwise("full")
 _TRANSPOSES = {4: native.transpose_w4, 8: native.transpose_w8} if native else {}
 _FEW_HALVES = 1024  # 16-bit floats
+_FEWEST_DIVISIONS = 32  # elements, below which NumPy is as fast
 _LEAST_CAST = 512  # elements
 _SMALLEST = 1024  # elements, below which NumPy's copy is as fast
 _CLEARED_FROM = 8192  # bytes, from which on NumPy's filling with zeros is slower
@@ -183,8 +185,11 @@ def _make_clamp() -> dict[str, Kernel]:
 def _make_pow() -> Kernel:
     general, square, root = otherwise("pow"), _large_unary("square"), _large_unary("sqrt")
     cube = _large_unary("cube", lambda a: a * a * a)
+    power_of_two = _large_unary("exp2", lambda a: general(np.float32(2), a))
 
     def power(a: Array, b: Array) -> object:
+        if not a.ndim and b.size >= _SMALLEST and b.dtype == FLOAT32 and a == 2:
+            return power_of_two(b) if b.flags.c_contiguous else general(a, b)
         if a.itemsize == 2:
             if a.size >= _FEW_HALVES and not b.ndim and a.dtype in HALVES and b == 2:
                 return square(a)
@@ -201,6 +206,27 @@ def _make_pow() -> Kernel:
         return general(a, b)
 
     return power
+
+
+def _make_division(name: str) -> dict[str, Kernel]:
+    general, general_ = otherwise(name), otherwise(f"{name}_")
+    run: Any = getattr(native, f"{name}_f32")
+    large = _large_binary(name)
+
+    def kernel(a: Array, b: Array) -> Any:
+        few = a.size < _FEWEST_DIVISIONS and b.size < _FEWEST_DIVISIONS
+        return general(a, b) if few or a.dtype != FLOAT32 else large(a, b)
+
+    def kernel_(a: Array, b: Array) -> None:
+        period = -1
+        if a.size >= _FEWEST_DIVISIONS and a.dtype == FLOAT32 and alike(a, b):
+            period = _period(b, a)
+        if period < 0 or (period > 1 and np.may_share_memory(a, b)):
+            general_(a, b)
+        else:
+            run(a, a, b, a.size, 0, period)
+
+    return {name: kernel, f"{name}_": kernel_}
 
 
 def _make_multiply_add() -> dict[str, Kernel]:
@@ -260,4 +286,6 @@ if native is not None:
         for name in _ARITHMETIC
         if f"{name}_" in NUMPY
     }
+    for _division in ("fmod", "remainder", "floor_divide"):
+        KERNELS |= _make_division(_division)
     KERNELS |= {"assign": assign, "fill_": fill_, "full": full}

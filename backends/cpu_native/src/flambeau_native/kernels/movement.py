@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import Array, Kernel, bytes_of, made, otherwise
 from flambeau_numpy.extending.parts import large_cat, large_stack, make_cat, make_stack
@@ -57,8 +59,38 @@ def _is_large(a: Array) -> bool:
     return a.size >= 1024 and a.flags.c_contiguous and a.dtype.kind != "V"
 
 
+def _make_triangle(lower: bool) -> tuple[Kernel, Kernel]:
+    def triangle(a: Array, diagonal: int) -> Array:
+        if not a.flags.c_contiguous:
+            a = np.ascontiguousarray(a)
+        out = made(a.shape, a.dtype)
+        _write(out, a, diagonal)
+        return out
+
+    def triangle_(a: Array, diagonal: int) -> None:
+        if a.flags.c_contiguous:
+            _write(a, a, diagonal)
+        else:
+            a[...] = triangle(a, diagonal)
+
+    def _write(out: Array, a: Array, diagonal: int) -> None:
+        rows, columns = a.shape[-2:]
+        if a.size:
+            sizes = (a.size // (rows * columns), rows, columns, a.itemsize)
+            least, most = -rows - 1, columns + 1  # beyond, all is on one side
+            native.triangle(
+                bytes_of(out), bytes_of(a), *sizes, max(least, min(most, diagonal)), lower
+            )
+
+    return triangle, triangle_
+
+
 KERNELS: dict[str, Kernel] = {
     "cat": make_cat(_large_cat),
     "stack": make_stack(_large_stack),
     "flip": flip,
 }
+
+if native is not None:
+    KERNELS["tril"], KERNELS["tril_"] = _make_triangle(True)
+    KERNELS["triu"], KERNELS["triu_"] = _make_triangle(False)

@@ -607,7 +607,7 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
             [1., 1.]])
     """
     return deliver(
-        _tril(_matrix("tril", input), diagonal), out, input, exact=True, share="anything"
+        put_into(_tril, _matrix("tril", input), diagonal), out, input, exact=True, share="anything"
     )
 
 
@@ -621,7 +621,7 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
             [0., 1.]])
     """
     return deliver(
-        _triu(_matrix("triu", input), diagonal), out, input, exact=True, share="anything"
+        put_into(_triu, _matrix("triu", input), diagonal), out, input, exact=True, share="anything"
     )
 
 

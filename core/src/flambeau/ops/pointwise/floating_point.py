@@ -13,8 +13,10 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.finfo import finfo
 from flambeau._types.hints import Number
+from flambeau._writes.inplace import put_into
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
+from flambeau.ops.declaration.table import OPS
 from flambeau.ops.pointwise.binary import _two
 from flambeau.ops.pointwise.elementwise import floor, isinf, isnan, log2, replaced, trunc, where
 from flambeau.ops.shapes.broadcasting import broadcast_tensors
@@ -184,9 +186,13 @@ def nan_to_num(
     if not x.dtype.is_floating_point:
         return deliver(x.clone(), out, input, exact=True)
     limits = finfo(x.dtype)
+    bounded = posinf is None and neginf is None and x.dtype.itemsize > 1
+    if bounded:
+        x = put_into(OPS["clamp"], x, limits.min, limits.max)  # which keeps nan
     x = replaced(x, isnan(x), nan or 0.0)
-    x = replaced(x, x == math.inf, limits.max if posinf is None else posinf)
-    x = replaced(x, x == -math.inf, limits.min if neginf is None else neginf)
+    if not bounded:
+        x = replaced(x, x == math.inf, limits.max if posinf is None else posinf)
+        x = replaced(x, x == -math.inf, limits.min if neginf is None else neginf)
     return deliver(x, out, input, exact=True)
 
 
