@@ -39,7 +39,19 @@ WRITES = {
     "scatter_reduce_ to a sum": lambda x, i, y: x.scatter_reduce_(0, _two_dims(i), y, "sum"),
     "scatter_add_": lambda x, i, y: x.scatter_add_(0, _two_dims(i), y),
 }
+EXTREMA = {
+    "scatter_reduce_ to a maximum": lambda x, i, y: x.scatter_reduce_(0, _two_dims(i), y, "amax"),
+    "scatter_reduce_ to a minimum": lambda x, i, y: x.scatter_reduce_(0, _two_dims(i), -y, "amin"),
+    "index_reduce_ to a maximum": lambda x, i, y: x.index_reduce_(0, i, y, "amax"),
+    "index_reduce_ to a minimum": lambda x, i, y: x.index_reduce_(0, i, -y, "amin"),
+}
+WRITES |= EXTREMA
 DTYPES = [fb.float32, fb.float64, fb.int64, fb.bfloat16, fb.complex64]
+CASES = [
+    (name, dtype)
+    for name, dtype in itertools.product(WRITES, DTYPES)
+    if name not in EXTREMA or not dtype.is_complex  # which have no order
+]
 
 
 def _numbers(dtype):
@@ -47,9 +59,8 @@ def _numbers(dtype):
     return x, (fb.arange(12).reshape(3, 4) + 100).to(dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("view", ["whole", "rows", "columns", "turned"])
-@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
 def test_a_write_is_what_it_is_of_a_copy_and_copies_nothing(name, view, dtype, monkeypatch):
     numbers, y = _numbers(dtype)
     base = fb.zeros(12, 8, dtype=dtype)
@@ -70,7 +81,7 @@ def test_a_write_is_what_it_is_of_a_copy_and_copies_nothing(name, view, dtype, m
         raise AssertionError("the whole tensor was copied")
 
     if view == "whole":
-        for op in ("index_put", "scatter", "scatter_add"):
+        for op in ("index_put", "scatter", "scatter_add", "scatter_extremum"):
             monkeypatch.setattr(x._be, op, copies)
     version, memory = x._version, x.data_ptr()
     WRITES[name](x, INDEX, y)

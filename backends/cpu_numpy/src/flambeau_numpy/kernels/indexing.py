@@ -175,7 +175,7 @@ def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Ar
     return out
 
 
-def _flat(shape: tuple[int, ...], dim: int, index: Array) -> Array:
+def flat_places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     """Positions in a C-contiguous array of `shape` of what `index` names along `dim`."""
     rank, step, steps = len(shape), 1, []
     for n in reversed(shape):
@@ -198,7 +198,7 @@ def gather(a: Array, dim: int, index: Array) -> Array:
     """out[i][j][k] = a[index[i][j][k]][j][k] for dim 0, and so on."""
     if not a.ndim:
         return np.broadcast_to(a, index.shape).copy()
-    places = _flat(a.shape, dim, np.atleast_1d(index)).reshape(index.shape)
+    places = flat_places(a.shape, dim, np.atleast_1d(index)).reshape(index.shape)
     return np.asarray(np.ascontiguousarray(a).take(places))
 
 
@@ -211,10 +211,10 @@ def scatter_(a: Array, dim: int, index: Array, src: Array) -> None:
         return
     values = _corner(src, index.shape) if src.ndim else src
     if a.flags.c_contiguous:
-        a.reshape(-1)[_flat(a.shape, dim, index)] = values
+        a.reshape(-1)[flat_places(a.shape, dim, index)] = values
     else:
         whole = a.copy()
-        whole.reshape(-1)[_flat(a.shape, dim, index)] = values
+        whole.reshape(-1)[flat_places(a.shape, dim, index)] = values
         a[...] = whole
 
 
@@ -239,7 +239,7 @@ def scatter_add_(a: Array, dim: int, index: Array, src: Array) -> None:
     else:
         whole = a if a.flags.c_contiguous else a.copy()
         target = whole.reshape(-1)
-        places, values = _flat(a.shape, dim, index).reshape(-1), src.reshape(-1)
+        places, values = flat_places(a.shape, dim, index).reshape(-1), src.reshape(-1)
         if index.size >= SPARSE and a.dtype.kind in "fc":
             target += _histogram(places, values, target.size)
         else:

@@ -6,19 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.casts import wide
-from flambeau_numpy.kernels.indexing import own
+from flambeau_numpy.casts import is_half, narrow, wide
+from flambeau_numpy.kernels.elementwise import contiguous
+from flambeau_numpy.kernels.indexing import flat_places
 
 Array = np.ndarray[Any, Any]
 
 
-def scatter_extremum(a: Array, dim: int, index: Array, src: Array, largest: bool) -> Array:
+def scatter_extremum_(a: Array, dim: int, index: Array, src: Array, largest: bool) -> None:
     """The maximum or minimum of each element and the entries of `src` whose index names it."""
-    out = np.array(wide(a))
-    places: list[Any] = list(np.ogrid[tuple(slice(0, n) for n in index.shape)])
-    places[dim] = own(index)
-    (np.maximum if largest else np.minimum).at(out, tuple(places), wide(src))
-    return np.asarray(out, a.dtype)
+    if is_half(a.dtype):
+        total = wide(a)
+        scatter_extremum_(total, dim, index, wide(src), largest)
+        a[...] = narrow(total, a.dtype)
+        return
+    whole = a if a.flags.c_contiguous else contiguous(a)
+    target = whole.reshape(-1)
+    places = flat_places(whole.shape, dim, index) if a.ndim and index.ndim else index
+    (np.maximum if largest else np.minimum).at(target, places.reshape(-1), src.reshape(-1))
+    if whole is not a:
+        a[...] = whole
 
 
-KERNELS = {"scatter_extremum": scatter_extremum}
+def scatter_extremum(a: Array, dim: int, index: Array, src: Array, largest: bool) -> Array:
+    """A copy of `a` after `scatter_extremum_`."""
+    out = contiguous(a)
+    scatter_extremum_(out, dim, index, src, largest)
+    return out
+
+
+KERNELS = {"scatter_extremum": scatter_extremum, "scatter_extremum_": scatter_extremum_}

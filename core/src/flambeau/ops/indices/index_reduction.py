@@ -51,11 +51,12 @@ def index_reduce(
     spread = i.reshape((-1, *(1,) * (len(shape) - 1 - d)))
     spread = spread.expand((*shape[:d], i.numel(), *shape[d + 1 :]))
     found = scatter_reduce(
-        x.reshape(shape),
+        x if x.dim() else x.reshape(shape),
         d,
         spread,
         s.reshape(tuple(spread.shape)),
         reduce,
         include_self=include_self,
     )
-    return deliver(found.reshape(tuple(x.shape)), out, input, index, source, exact=True)
+    found = found if x.dim() else found.reshape(())
+    return deliver(found, out, input, index, source, exact=True)

@@ -328,7 +328,7 @@ def _reduced(
     taken = src[tuple(slice(0, n) for n in index.shape)]
     if reduce == "prod":
         return _folded(base, d, index, taken, Tensor.mul)
-    return _scatter_extremum(base, d, index, taken, reduce == "amax")
+    return put_into(_scatter_extremum, base, d, index, taken, reduce == "amax")
 
 
 _NEUTRAL: dict[str, Callable[[Tensor], Any]] = {
