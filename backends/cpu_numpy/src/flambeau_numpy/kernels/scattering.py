@@ -9,10 +9,12 @@ import numpy as np
 from flambeau_numpy.casts import is_half, narrow, wide
 from flambeau_numpy.kernels.elementwise import contiguous
 from flambeau_numpy.kernels.indexing import flat_places
+from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
 
 
+@quiet
 def scatter_extremum_(a: Array, dim: int, index: Array, src: Array, largest: bool) -> None:
     """The maximum or minimum of each element and the entries of `src` whose index names it."""
     if is_half(a.dtype):
