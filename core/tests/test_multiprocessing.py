@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -52,6 +53,27 @@ def answer(queue, back):
     x = queue.get()
     x += 1
     back.put(x.sum().item())
+
+
+@linux
+@pytest.mark.parametrize("unnamed", ["made so", "refused", "unknown"])
+def test_a_block_that_travels_by_descriptor_has_no_name(unnamed, monkeypatch):
+    """Old kernels refuse files without a name, and not all systems know the flag."""
+    known = os.open
+
+    def refuse(path, flags, *mode):
+        if unnamed == "refused" and flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+        return known(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refuse)
+    if unnamed == "unknown":
+        monkeypatch.delattr(os, "O_TMPFILE")
+    x = fb.arange(5.0).share_memory_()
+    mapping = x.untyped_storage()._st.mapping
+    facts = os.fstat(mapping.fd)
+    assert facts.st_nlink == 0 and facts.st_size == 20 and facts.st_mode & 0o777 == 0o600
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

@@ -9,6 +9,7 @@ process of its own removes it when nobody uses it any more (`set_strategy`).
 from __future__ import annotations
 
 import ctypes
+import errno
 import functools
 import mmap
 import os
@@ -98,16 +99,9 @@ def create(nbytes: int, by_name: bool = False) -> Storage:
     Raises:
         RuntimeError: the system has not that much shared memory.
     """
-    if by_name:
-        name = shared_names.fresh(_FOLDER)
-        path = os.path.join(_FOLDER, name.name)
-    else:
-        name = None
-        path = os.path.join(_FOLDER, f"flambeau_{os.getpid()}_{uuid.uuid4().hex}")
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    name = shared_names.fresh(_FOLDER) if by_name else None
+    fd = _unnamed() if name is None else _made(os.path.join(_FOLDER, name.name))
     try:
-        if name is None:
-            os.unlink(path)
         # Without it the memory is found to be short at a later write, by a signal that kills.
         os.posix_fallocate(fd, 0, nbytes)
     except OSError as error:
@@ -119,6 +113,24 @@ def create(nbytes: int, by_name: bool = False) -> Storage:
             "file system larger (containers: --shm-size)"
         ) from error
     return _attached_to(fd, nbytes, name)
+
+
+def _made(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+def _unnamed() -> int:
+    """The descriptor of a new block without a name."""
+    if (unnamed := getattr(os, "O_TMPFILE", None)) is not None:
+        try:
+            return os.open(_FOLDER, os.O_RDWR | unnamed | os.O_EXCL, 0o600)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+                raise
+    path = os.path.join(_FOLDER, f"flambeau_{os.getpid()}_{uuid.uuid4().hex}")
+    fd = _made(path)
+    os.unlink(path)
+    return fd
 
 
 def private(data: bytearray) -> Storage:
@@ -155,22 +167,21 @@ def attach_named(home: str, file: str, nbytes: int) -> Storage:
     return known
 
 
-def _key(fd: int) -> tuple[int, int]:
-    facts = os.fstat(fd)
-    return facts.st_dev, facts.st_ino
-
-
 def _known_as(fd: int) -> Storage | None:
-    if (found := _known.get(_key(fd))) is not None:
+    facts = os.fstat(fd)
+    if (found := _known.get((facts.st_dev, facts.st_ino))) is not None:
         os.close(fd)
     return found
 
 
 def _attached_to(fd: int, nbytes: int, name: shared_names.Name | None) -> Storage:
-    key = _key(fd)
+    facts = os.fstat(fd)
+    key = facts.st_dev, facts.st_ino
     mapping = Mapping(fd, None, True, name, key)  # closes the descriptor, whatever happens
-    if (held := os.fstat(fd).st_size) < nbytes:  # touching what is not there kills the process
-        raise RuntimeError(f"shared memory of {nbytes} bytes is expected, and has but {held}")
+    if facts.st_size < nbytes:  # touching what is not there kills the process
+        raise RuntimeError(
+            f"shared memory of {nbytes} bytes is expected, and has but {facts.st_size}"
+        )
     address = _mapped(fd, nbytes)
     release = functools.partial(_munmap, address, nbytes)
     memory = Memory((address, False), (nbytes,), (1,), D.uint8, release=release)
