@@ -654,3 +654,19 @@ def test_student_t_between_near_and_far_is_that_of_doubles(dtype: Any, df: float
     wide = D.StudentT(fb.tensor(df, dtype=fb.float64)).log_prob(fb.tensor(y, dtype=fb.float64))
     own = D.StudentT(fb.tensor(df, dtype=dtype)).log_prob(fb.tensor(y, dtype=dtype))
     assert own.item() == pytest.approx(wide.item(), rel=4 * fb.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("concentration", [1e-6, 1.0, 300.0, 1e6])
+def test_the_inverse_of_von_mises_takes_few_quadratures(monkeypatch, concentration):
+    quadratures, quadrature = [], D.VonMises._log_below
+
+    def counted(self, z):
+        quadratures.append(z)
+        return quadrature(self, z)
+
+    monkeypatch.setattr(D.VonMises, "_log_below", counted)
+    levels = f64([1e-9, 1e-5, 1e-3, 0.1, 0.3, 0.4999, 0.5, 0.7, 0.999])
+    law = D.VonMises(f64(0.3), f64(concentration))
+    found = law.icdf(levels)
+    assert len(quadratures) < 50  # 64 halvings of 262,144 levels took half a minute
+    fb.testing.assert_close(law.cdf(found), levels, rtol=1e-6, atol=1e-15)

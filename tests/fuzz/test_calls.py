@@ -404,6 +404,8 @@ fb.optim.lr_scheduler.StepLR(fb.optim.SGD([fb.ones(2)]), 0).step()
 fb.nn.utils.rnn.PackedSequence((0, 0)).to(fb.float64)
 fb.ones(2).to_sparse().__setattr__("data", fb.ones(2))
 fb.ones(2).to_sparse().__setattr__("data", 3)
+fb.jit.ScriptFunction("sum", "reflect", declaration=np.float32).schema
+fb.distributed.all_reduce_multigpu(range(3))
 fb.nn.utils.rnn.PackedSequence(fb.ones(3, 3), fb.ones(2, 3), unsorted_indices={})
 fb.distributions.ContinuousBernoulli(fb.tensor([0.25]), lims={"a": 1})
 fb.nn.NLLLoss(ignore_index=fb.ones(2, 3))(fb.tensor([[-0.5, -1.0]]), fb.tensor([0]))

@@ -221,14 +221,22 @@ class VonMises(Located):
         with fb.no_grad():
             shape = fb.broadcast_tensors(tail, self._loc)[0].shape
             low = fb.full(shape, -math.pi, dtype=fb.double, device=value.device)
-            high = fb.zeros_like(low)
-            for _ in range(64):  # halves until nothing is left
-                middle = 0.5 * (low + high)
-                small = self._log_below(middle) < tail.log()
+            high, wanted = fb.zeros_like(low), tail.log()
+            middle = 0.5 * (low + high)
+            for _ in range(64):  # Newton's steps, and halves where these lead too far
+                mass = self._log_below(middle)
+                small = mass < wanted
                 low, high = fb.where(small, middle, low), fb.where(small, high, middle)
-        density = (-2 * self._concentration * (0.5 * high).sin().square()).exp()
+                slope = (self._log_density(self._loc + middle) - mass).exp()
+                step = middle + (wanted - mass) / slope
+                far = (mass - wanted).abs() > 1e-9 * (1 - wanted)
+                near = fb.where(far, 0.5 * (low + high), middle)
+                middle = fb.where((step >= low) & (step <= high), step, near)
+                if not far.any():  # the last step doubles the digits
+                    break
+        density = (-2 * self._concentration * (0.5 * middle).sin().square()).exp()
         density = density / (2 * math.pi * special.i0e(self._concentration))
-        z = _implicit(high, self._log_below(high).exp() - tail, density)
+        z = _implicit(middle, self._log_below(middle).exp() - tail, density)
         z = fb.where(tail == 0, -math.pi, fb.where(tail >= 0, z, math.nan))
         return (self._loc + fb.where(above, -z, z)).to(self.loc.dtype)
 

@@ -17,6 +17,9 @@ from flambeau.distributed._work import Work
 
 
 def _check(name: str, tensors: Sequence[Tensor]) -> None:
+    for each in tensors:
+        if not isinstance(each, Tensor):
+            raise TypeError(f"{name}: a list of tensors is needed, got a {type(each).__name__}")
     if not tensors or any(t.shape != tensors[0].shape for t in tensors):
         raise RuntimeError(f"{name}: tensors of one shape are needed, at least one")
 

@@ -110,7 +110,13 @@ class ScriptFunction:
         if self._declaration is None:
             if self._declare is None:
                 raise RuntimeError(f"function {self.name} has neither a declaration nor a graph")
-            self._declaration = self._declare()
+            declaration = self._declare()
+            if not isinstance(declaration, Declaration):
+                raise TypeError(
+                    f"function {self.name}: what gives its declaration gave a "
+                    f"{type(declaration).__name__}"
+                )
+            self._declaration = declaration
         return self._declaration
 
     @property
