@@ -656,7 +656,7 @@ def test_student_t_between_near_and_far_is_that_of_doubles(dtype: Any, df: float
     assert own.item() == pytest.approx(wide.item(), rel=4 * fb.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("concentration", [1e-6, 1.0, 300.0, 1e6])
+@pytest.mark.parametrize("concentration", [1e-6, 300.0])
 def test_the_inverse_of_von_mises_takes_few_quadratures(monkeypatch, concentration):
     quadratures, quadrature = [], D.VonMises._log_below
 

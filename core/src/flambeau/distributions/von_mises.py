@@ -230,9 +230,9 @@ class VonMises(Located):
                 slope = (self._log_density(self._loc + middle) - mass).exp()
                 step = middle + (wanted - mass) / slope
                 far = (mass - wanted).abs() > 1e-9 * (1 - wanted)
-                near = fb.where(far, 0.5 * (low + high), middle)
-                middle = fb.where((step >= low) & (step <= high), step, near)
-                if not far.any():  # the last step doubles the digits
+                before, within = middle, fb.minimum(fb.maximum(step, low), high)
+                middle = fb.where(far & (within != step), 0.5 * (low + high), within)
+                if not (far & (middle != before)).any():  # the last step doubles the digits
                     break
         density = (-2 * self._concentration * (0.5 * middle).sin().square()).exp()
         density = density / (2 * math.pi * special.i0e(self._concentration))
