@@ -329,6 +329,20 @@ DIVISION(fmod, r[i])
 DIVISION(remainder, remainder_f(r[i], b[i]))
 DIVISION(floor_divide, floor_quotient_f(a[i], b[i], r[i]))
 
+#if HAS_AVX512
+/* What the sum 1 + x lost is added: its quotient by the sum. */
+INLINE AVX512 __m512 log1p_v(__m512 x) {
+    const __m512 sum = x + ONE, lost = x - (sum - ONE), logarithm = log_v(sum);
+    const __m512 found = logarithm + lost / sum;
+    const __mmask16 is_end = IS(sum, EQ, ZERO), is_own = IS(x, EQ, ZERO) | IS(x, EQ, _mm512_set1_ps(INFINITY));
+    return IF(is_own, IF(is_end, found, logarithm), x);
+}
+#endif
+UNARY_LOOP(log1p, float, float, f32, float, f32, log1pf(x))
+VECTOR_LOOP(log1p, 0, log1p_v(x), )
+UNARY_KERNEL(log1p, float, f32, float, FASTEST(log1p))
+HALVES(log1p, FASTEST(log1p), ONE_OPERAND)
+
 UNARY_LOOP(exp2, float, float, f32, float, f32, exp2f(x))
 VECTOR_LOOP(exp2, 0, exp2_v(x), )
 UNARY_KERNEL(exp2, float, f32, float, FASTEST(exp2))
@@ -429,7 +443,7 @@ const Row pointwise_rows[] = {
     ROWS(silu_backward, "wrri", TWO_EACH), SINGLE(lgamma, "wri", ONE_EACH),
     SINGLE(exp, "wri", ONE_EACH), SINGLE(log, "wri", ONE_EACH),
     SINGLE(tanh, "wri", ONE_EACH),
-    SINGLE(sin, "wri", ONE_EACH), SINGLE(cos, "wri", ONE_EACH),
+    SINGLE(log1p, "wri", ONE_EACH), SINGLE(sin, "wri", ONE_EACH), SINGLE(cos, "wri", ONE_EACH),
     ROWS(neg, "wri", ONE_EACH), ROWS(square, "wri", ONE_EACH), ROWS(cube, "wri", ONE_EACH), ROWS(abs, "wri", ONE_EACH), ROWS(sqrt, "wri", ONE_EACH),
     ROWS(floor, "wri", ONE_EACH), ROWS(ceil, "wri", ONE_EACH), ROWS(trunc, "wri", ONE_EACH), ROWS(round, "wri", ONE_EACH),
     ROWS(add, "wrriii", REPEATED), ROWS(sub, "wrriii", REPEATED), ROWS(mul, "wrriii", REPEATED), ROWS(div, "wrriii", REPEATED),

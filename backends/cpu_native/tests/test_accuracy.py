@@ -30,6 +30,8 @@ def silu(x):
 F32 = [
     ("exp", (), np.exp, 1.1, ()),
     ("log", (), np.log, 1, (1e-45, np.inf)),
+    ("log1p", (), np.log1p, 1.5, (-1, np.inf)),
+    ("exp2", (), np.exp2, 1, (-149, 128)),
     ("sin", (), np.sin, 1.6, (-8192, 8192)),
     ("cos", (), np.cos, 1.6, (-8192, 8192)),
     ("tanh", (), np.tanh, 2.5, ()),

@@ -9,8 +9,8 @@ from flambeau_native.kernels import KERNELS as COMPILED
 from flambeau_numpy.kernels import KERNELS as NUMPY
 
 KERNELS = {**NUMPY, **COMPILED}
-NAMES = """neg abs exp log tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round sigmoid
-relu""".split()
+NAMES = """neg abs exp log log1p tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round
+sigmoid relu""".split()
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e-40, -1e30, 0.5, -0.5, 88.8, -104.0, 7.5]
 CASES = [(name, ()) for name in NAMES if f"{name}_" in KERNELS] + [
     ("clamp", limits)

@@ -114,8 +114,8 @@ def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) 
 
 
 _UNARY = frozenset(
-    """neg abs exp log tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round sigmoid
-    relu""".split()
+    """neg abs exp log log1p tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round
+    sigmoid relu""".split()
 )
 
 

@@ -260,8 +260,10 @@ def _make_multiply_add() -> dict[str, Kernel]:
 
 
 # Functions whose loops read an element once: those of sin and cos look at it again afterwards.
-_READ_ONCE = "neg abs exp log tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round"
-_FUNCTIONS = ("neg", "abs", "exp", "log", "sin", "cos", "tanh", "sqrt", "square")
+_READ_ONCE = (
+    "neg abs exp log log1p tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round"
+)
+_FUNCTIONS = ("neg", "abs", "exp", "log", "log1p", "sin", "cos", "tanh", "sqrt", "square")
 _ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 
 KERNELS: dict[str, Kernel] = {
