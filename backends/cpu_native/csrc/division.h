@@ -30,9 +30,21 @@ WIDE static int near_rest(float *rest, const float *a, const float *b, int64_t n
     return far;
 }
 
-static void far_rest(float *rest, const float *a, const float *b, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        if (is_far(a[i], b[i])) rest[i] = fmodf(a[i], b[i]);
+/* A rest of multiples of the divisor leaves the rest of the divisor: 2^250 of them, 2^200, and so on to
+   one, so that quotients stay below 2^51, and every rest has the digits of a float. */
+WIDE static void far_rest(float *rest, const float *a, const float *b, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        if (!is_far(a[i], b[i])) continue;
+        const double y = fabs((double)b[i]);
+        double r = fabs((double)a[i]);
+        for (double times = 0x1p250; times >= 1; times *= 0x1p-50) {
+            const double multiple = y * times;
+            if (r < multiple) continue;
+            r = fma(-trunc(r / multiple), multiple, r);
+            if (r < 0) r += multiple;
+        }
+        rest[i] = copysignf((float)r, a[i]);
+    }
 }
 
 /* With the sign of the divisor. */

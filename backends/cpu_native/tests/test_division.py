@@ -16,7 +16,7 @@ CORNERS = [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-45, -1e-38, 3e38, 0.1, 16
 
 
 def operands() -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of all magnitudes, multiples of each other, and all pairs of corners."""
+    """Pairs of all magnitudes, multiples of each other, all pairs of corners, and any bits."""
     random = np.random.default_rng(0)
     with np.errstate(all="ignore"):
         size = 20_000
@@ -27,7 +27,8 @@ def operands() -> tuple[np.ndarray, np.ndarray]:
         b[size // 4 : size // 2] = random.normal(size=size // 4)
         first, second = np.meshgrid(CORNERS, CORNERS)
         a, b = np.append(a, first.ravel()), np.append(b, second.ravel())
-        return a.astype(SINGLE), b.astype(SINGLE)
+        bits = random.integers(0, 1 << 32, (2, 20_000), np.uint32).view(SINGLE)
+        return np.append(a.astype(SINGLE), bits[0]), np.append(b.astype(SINGLE), bits[1])
 
 
 def agree_in_bits(found: np.ndarray, wanted: np.ndarray) -> None:
