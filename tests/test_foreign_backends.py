@@ -113,6 +113,13 @@ for _ in range(3 * LONGEST):
     x = x + 1
 assert x._a.length <= LONGEST
 assert x.tolist() == [3.0 * LONGEST] * 3
+
+try:
+    x.to(fb.uint16)
+except NotImplementedError as error:
+    assert "uint16" in str(error)
+else:
+    raise AssertionError("what the library has no dtype for was promised")
 """
 
 

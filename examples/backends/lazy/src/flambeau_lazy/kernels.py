@@ -1,6 +1,7 @@
 """The kernels of device ``lazy``: those of the toy, put off."""
 
 import numpy as np
+from flambeau_toy.backend import TO_NUMPY
 from flambeau_toy.kernels import KERNELS as LIBRARY
 
 from flambeau.ops import OPS
@@ -34,6 +35,9 @@ def put_off(name):
             result = rule(*specs(args))
         except RuntimeError as error:  # of the core, which has said this before if it is asked
             raise ValueError(str(error)) from error
+        for each in (result,) if isinstance(result, Spec) else result:
+            if each.dtype not in TO_NUMPY:  # said now: nobody would know later which op it was
+                raise TypeError(f"the library has no {each.dtype.name}")
         if isinstance(result, Spec):
             return Lazy(result.shape, result.dtype, None, function, args)
         both = Lazy((), None, None, function, args)
