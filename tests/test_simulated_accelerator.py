@@ -16,6 +16,7 @@ from flambeau.accelerator import _graphs
 from flambeau.accelerator._namespace import namespace
 from flambeau.plugin import hookimpl
 from flambeau.plugin.host import host
+from flambeau.testing.backend._support import Outcome
 
 SOURCES = Path(__file__).resolve().parents[1] / "examples/backends/simulated/src"
 MEMORY = 1 << 20
@@ -482,3 +483,14 @@ def test_seed_and_offset_are_the_whole_state_of_a_counter_based_generator(
     again = (lambda: generator.set_state(state), lambda: generator.set_offset(offset))
     for go_back in again:
         assert draw(generator=go_back(), device="simulated").tolist() == first
+
+
+def test_the_kit_takes_what_is_refused_late_for_the_outcome_of_the_op_it_was_asked_by(
+    backend: Any,
+) -> None:
+    """Several things may be refused; none of them comes up in what is asked for next."""
+    x, y = fb.zeros(2, 3, device="simulated"), fb.zeros(3, device="simulated")
+    late = Outcome("simulated", "sum", (y, (0, 1), False))
+    assert isinstance(late.error, (ValueError, IndexError, RuntimeError)), late.error
+    assert Outcome("simulated", "sum", (x, (0, 1), False)).error is None
+    assert x.sum().item() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -281,8 +282,11 @@ class Outcome:
         try:
             result = call(device, name, args)
             self.results = result if isinstance(result, tuple) else (result,)
+            wait(device)  # work that was put off is refused as late as this
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
             self.error = error
+            with contextlib.suppress(RuntimeError, IndexError, TypeError, ValueError):
+                wait(device)  # what failed behind it
         after = [memory(t) for t in tensors(args)]
         self.changed = [i for i, b in enumerate(before) if after[i] != b]
 
