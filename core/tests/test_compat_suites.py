@@ -9,6 +9,7 @@ import io
 import pickle
 import re
 import warnings
+from datetime import timedelta
 
 import pytest
 
@@ -485,3 +486,18 @@ def test_gradients_of_no_inputs_are_added_to_the_leaves(torch):
     x = torch.ones(2, requires_grad=True)
     assert torch.autograd.grad((x * 3).sum(), []) == ()
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_stores_have_the_words_of_their_time(torch, tmp_path):
+    from torch.distributed import FileStore, HashStore, TCPStore
+
+    first = TCPStore("127.0.0.1", 0, 1, True)
+    with pytest.raises(RuntimeError, match="^Address already in use$"):
+        TCPStore("127.0.0.1", first.port, 1, True)
+    for store in first, HashStore(), FileStore(str(tmp_path / "store"), 1):
+        store.set_timeout(timedelta(milliseconds=1))
+        with pytest.raises(RuntimeError, match="^Timeout after 1ms, keys: nowhere"):
+            store.get("nowhere")
+    first.close()
+    with pytest.raises(RuntimeError, match="no address"):
+        TCPStore("no.such.host.invalid", 0, 1, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -143,6 +144,28 @@ def _one_goes_early(rank: int, size: int, looked: Event) -> str:
 def test_a_rank_that_has_left_is_missed_by_those_alone_who_need_it() -> None:
     said = values(run_ranks(_one_goes_early, 3, _FORK.Event()))[1]
     assert "recv (float32[1], from rank 0): rank 0 has ended" in said
+
+
+def _gives_up_and_ends(rank: int, size: int) -> str:
+    dist.barrier()
+    if rank == 2:
+        _until(lambda: _watch().dead)
+        return ""
+    work = dist.barrier(async_op=True)
+    assert work is not None
+    if rank == 1:
+        _until(lambda: _watch().dead)
+        with pytest.raises(dist.DistTimeoutError) as heard:
+            work.wait(timedelta(seconds=_work._GRACE / 2))
+        return str(heard.value)
+    with pytest.raises(dist.DistTimeoutError):
+        work.wait(timedelta(seconds=0.1))
+    os._exit(0)
+
+
+def test_a_rank_that_gives_up_and_ends_has_given_up_for_the_others() -> None:
+    said = str(run_ranks(_gives_up_and_ends, 3)[1].value)
+    assert "barrier #2 (): rank 0 gave up barrier #2 (): Timed out after 0.1 s" in said
 
 
 def _one_goes_before(rank: int, size: int) -> str:

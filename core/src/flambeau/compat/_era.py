@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import flambeau.compat._earlier_distributions  # noqa: F401 - adds to what is earlier
+import flambeau.compat._earlier_distributed
+import flambeau.compat._earlier_distributions  # noqa: F401 - likewise
 from flambeau.compat._earlier import earlier
 
 SETTINGS: dict[str, Any] = {

@@ -198,6 +198,7 @@ class Work:
         )
         missing = dead or self._missed(left, elapsed)
         if missing and not self.is_completed():
+            self._look_for_those_who_gave_up()  # which is why they have ended
             died = self.group.world.obituary(missing[0])
             self._fail(DistBackendError(f"{self.what}: {died}"), died)
 

@@ -1,0 +1,39 @@
+"""Words of stores as PyTorch 1.2 had them, for programs that are told that it is here.
+
+Programs of that time looked for them: to take another port, and to tell what came late.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from flambeau.compat._earlier import _instead_of
+from flambeau.distributed._errors import DistNetworkError, DistStoreError
+
+
+@_instead_of("flambeau.distributed._tcp_store:start_server")
+def _(start_server: Callable[..., Any]) -> Callable[..., object]:
+    """An address in use is nothing but that."""
+
+    @wraps(start_server)
+    def start(*args: Any) -> object:
+        try:
+            return start_server(*args)
+        except DistNetworkError as error:
+            if isinstance(cause := error.__cause__, OSError) and cause.errno == errno.EADDRINUSE:
+                raise DistNetworkError("Address already in use") from error
+            raise
+
+    return start
+
+
+@_instead_of("flambeau.distributed._stores:late", "flambeau.distributed._tcp_store:late")
+def _(late: Callable[..., DistStoreError]) -> Callable[..., object]:
+    @wraps(late)
+    def earlier(*args: Any) -> DistStoreError:
+        return DistStoreError(str(late(*args)).replace("wait timeout", "Timeout"))
+
+    return earlier
