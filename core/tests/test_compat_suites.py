@@ -501,3 +501,18 @@ def test_stores_have_the_words_of_their_time(torch, tmp_path):
     first.close()
     with pytest.raises(RuntimeError, match="no address"):
         TCPStore("no.such.host.invalid", 0, 1, True)
+
+
+def test_backends_are_known_names_and_groups_of_others_have_none(torch):
+    import torch.distributed as dist
+
+    with pytest.raises(ValueError, match="Invalid backend: 'xYz'"):
+        dist.Backend("xYz")
+    assert dist.Backend("Reference") == "reference"
+    dist.init_process_group("reference", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        assert dist.get_backend() == "reference"
+        with pytest.raises(RuntimeError, match="Invalid process group specified"):
+            dist.get_backend(dist.GroupMember.NON_GROUP_MEMBER)
+    finally:
+        dist.destroy_process_group()

@@ -1,6 +1,6 @@
-"""Words of stores as PyTorch 1.2 had them, for programs that are told that it is here.
+"""Stores and names of backends as PyTorch 1.2 had them, for programs that are told that it is here.
 
-Programs of that time looked for them: to take another port, and to tell what came late.
+Programs of that time looked for the words: to take another port, and to tell what came late.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from flambeau.compat._earlier import _instead_of
+from flambeau.compat._earlier import _errors, _instead_of
+from flambeau.distributed import is_backend_available
 from flambeau.distributed._errors import DistNetworkError, DistStoreError
 
 
@@ -37,3 +38,22 @@ def _(late: Callable[..., DistStoreError]) -> Callable[..., object]:
         return DistStoreError(str(late(*args)).replace("wait timeout", "Timeout"))
 
     return earlier
+
+
+_instead_of("flambeau.distributed:get_backend")(
+    _errors(RuntimeError, ValueError, word="Invalid process group specified")
+)
+
+
+@_instead_of("flambeau.distributed:Backend.__new__")
+def _(new: Callable[..., Any]) -> Callable[..., object]:
+    """Only names of engines are names of backends."""
+
+    @wraps(new)
+    def known(cls: Any, name: object) -> object:
+        made = new(cls, name)
+        if made not in ("gloo", "nccl", "mpi") and not is_backend_available(made):
+            raise ValueError(f"Invalid backend: {name!r}")
+        return made
+
+    return known
