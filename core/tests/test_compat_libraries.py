@@ -513,3 +513,48 @@ def test_files_of_distributions_have_what_pytorchs_import(torch, name):
     found = importlib.import_module(f"torch.distributions.{name}")
     assert found.Distribution is torch.distributions.Distribution
     assert found.broadcast_all is torch.distributions.utils.broadcast_all
+
+
+def test_a_singular_matrix_raises_the_error_that_the_compiled_module_names(torch):
+    with pytest.raises(torch._C._LinAlgError, match="singular"):
+        torch.linalg.solve(torch.zeros(2, 2), torch.ones(2))
+    assert torch._C._LinAlgError is torch.linalg.LinAlgError
+
+
+def test_a_mode_of_debugging_says_what_nondeterministic_ops_do(torch):
+    try:
+        for mode, number in (("warn", 1), ("error", 2), (1, 1), ("default", 0)):
+            torch.set_deterministic_debug_mode(mode)
+            assert torch.get_deterministic_debug_mode() == number
+            assert torch.are_deterministic_algorithms_enabled() is (number > 0)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    for refused, error in (("loud", RuntimeError), (3, RuntimeError), (None, TypeError)):
+        with pytest.raises(error, match="debug_mode"):
+            torch.set_deterministic_debug_mode(refused)
+
+
+def test_the_mode_of_waiting_calls_is_kept_and_checked(torch):
+    torch.cuda.set_sync_debug_mode("error")
+    assert torch.cuda.get_sync_debug_mode() == 2
+    torch.cuda.set_sync_debug_mode(0)
+    assert torch.cuda.get_sync_debug_mode() == 0
+    with pytest.raises(RuntimeError, match="debug_mode"):
+        torch.cuda.set_sync_debug_mode("loud")
+
+
+def test_facts_of_the_machine_come_from_the_commands_that_a_caller_runs(torch):
+    facts = importlib.import_module("torch.utils.collect_env")
+    answers = {
+        "gcc --version": (0, "gcc (Debian) 12.2.0\nCopyright", ""),
+        "nvidia-smi": (0, "| Driver Version: 550.1 CUDA |", ""),
+        "nvidia-smi -L": (0, "GPU 0: H200 (UUID: GPU-1)", ""),
+        "lscpu": (127, "", "not found"),
+    }
+    assert facts.get_gcc_version(answers.get) == "(Debian) 12.2.0"
+    assert facts.get_nvidia_driver_version(answers.get) == "550.1"
+    assert facts.get_gpu_info(answers.get) == "GPU 0: H200"
+    assert facts.get_cpu_info(answers.get) == "not found"
+    assert facts.get_gcc_version(lambda command: (127, "", "absent")) is None
+    assert facts.run([sys.executable, "-c", "print(' x ')"]) == (0, "x", "")
+    assert facts.run("exit 3")[0] == 3

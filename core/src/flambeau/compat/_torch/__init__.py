@@ -50,6 +50,7 @@ __all__ = [
     *FOREACH,
     "fbgemm_is_cpu_supported",
     "get_deterministic_debug_mode",
+    "set_deterministic_debug_mode",
     "get_device_module",
     "legacy_contiguous_format",
     *OTHERS,
@@ -214,6 +215,27 @@ def get_deterministic_debug_mode() -> int:
     if not fb.are_deterministic_algorithms_enabled():
         return 0
     return 1 if fb.is_deterministic_algorithms_warn_only_enabled() else 2
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Let ops without a deterministic algorithm run (0), warn (1) or raise (2).
+
+    Raises:
+        RuntimeError: it is none of these, nor "default", "warn" or "error".
+        TypeError: it is neither a number nor a text.
+    """
+    if not isinstance(debug_mode, int | str):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    modes = {"default": 0, "warn": 1, "error": 2}
+    if isinstance(debug_mode, str) and debug_mode not in modes:
+        raise RuntimeError(
+            "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+            f"{debug_mode}"
+        )
+    mode = modes[debug_mode] if isinstance(debug_mode, str) else debug_mode
+    if mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {mode}")
+    fb.use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
 
 
 def get_device_module(device: DeviceLike | None = None) -> Any:

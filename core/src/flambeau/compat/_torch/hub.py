@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from urllib.request import urlopen
 
 import flambeau as fb
 from flambeau.compat._torch.utils.model_zoo import tqdm
 
-__all__ = ["HASH_REGEX", "_get_torch_home", "tqdm"]
+__all__ = ["HASH_REGEX", "_get_torch_home", "tqdm", "urlopen"]
 
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 """The start of a checksum in the name of a file."""

@@ -36,6 +36,7 @@ TensorBase = _TensorBase = Tensor
 _TensorMeta = type(Tensor)
 _VariableFunctions = fb
 has_lapack = True
+_LinAlgError = fb.linalg.LinAlgError
 _functions = SimpleNamespace(AccumulateGrad=AccumulateGrad)
 _infer_size = fb.broadcast_shapes
 has_cuda = has_mps = has_xpu = has_mkl = has_mkldnn = has_openmp = False

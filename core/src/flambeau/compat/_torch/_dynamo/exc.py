@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["BackendCompilerFailed", "TensorifyScalarRestartAnalysis", "TorchDynamoException"]
+__all__ = [
+    "BackendCompilerFailed",
+    "TensorifyScalarRestartAnalysis",
+    "TorchDynamoException",
+    "Unsupported",
+]
 
 
 class TorchDynamoException(RuntimeError):  # noqa: N818 - PyTorch's name
@@ -14,4 +19,8 @@ class BackendCompilerFailed(TorchDynamoException):
 
 
 class TensorifyScalarRestartAnalysis(TorchDynamoException):
+    """Never raised."""
+
+
+class Unsupported(TorchDynamoException):
     """Never raised."""

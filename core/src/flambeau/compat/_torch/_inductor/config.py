@@ -18,7 +18,7 @@ force_fuse_int_mm_with_mul = use_mixed_mm = False
 epilogue_fusion = True
 fx_graph_cache = True
 fallback_random = False
-deterministic = False
+deterministic = emulate_precision_casts = False
 cpp_wrapper = False
 graph_partition = True
 compile_threads = 1
