@@ -489,3 +489,19 @@ def test_nan_has_a_sign(dtype, device):
     assert x.signbit().tolist() == [False, True, True, False, True]
     assert x[::2].signbit().tolist() == [False, True, True]
     assert fb.copysign(fb.ones_like(x), x).tolist() == [1, -1, -1, 1, -1]
+
+
+@pytest.mark.parametrize("name", ["norm", "sum", "mean", "amax"])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_a_reduction_of_a_transposed_matrix_has_the_bits_of_the_other_dimension(
+    name, keepdim, device
+):
+    x = fb.randn(128, 30, generator=fb.Generator().manual_seed(0)).to(device)
+    reduce = getattr(fb, name)
+    across = reduce(x, dim=0, keepdim=keepdim)
+    flipped = reduce(x.t(), dim=1, keepdim=keepdim)
+    assert flipped.is_contiguous()
+    assert flipped.flatten().tolist() == across.flatten().tolist()
+    assert reduce(x.t(), dim=0, keepdim=keepdim).flatten().tolist() == (
+        reduce(x, dim=1, keepdim=keepdim).flatten().tolist()
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -109,3 +110,20 @@ def test_products_beside_a_sum_are_rounded_once(name, kind):
         expected = getattr(torch, name)(*[x.view(shape) for x in theirs], beta=beta, alpha=alpha)
         found = getattr(fb, name)(*[x.view(shape) for x in ours], beta=beta, alpha=alpha)
         assert found.tolist() == expected.tolist(), (beta, alpha)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("p", [0, 0.1, 0.5, 1, 2, 2.5, 3, -1, -2, -2.5, math.inf, -math.inf])
+def test_norms_of_halves_are_summed_in_float32_and_rounded_once(dtype, p):
+    drawn = torch.randn(33, 20, generator=torch.Generator().manual_seed(3))
+    answers = []
+    for lib in (torch, fb):
+        x = lib.tensor(drawn.tolist()).to(getattr(lib, dtype))
+        found = [lib.norm(x, p, dim=1), lib.norm(x.t(), p, 1), lib.linalg.vector_norm(x, p, 0)]
+        if p > 0:
+            found.append(lib.dist(x, x.flip(0), p))
+            found.append(lib.nn.functional.normalize(x, p=p, dim=1))
+        if 0 < p < math.inf:
+            found.append(lib.renorm(x, p, 0, 2.5))
+        answers.append([t.double().tolist() for t in found])
+    assert answers[0] == answers[1]

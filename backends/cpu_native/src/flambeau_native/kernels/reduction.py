@@ -50,6 +50,11 @@ def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
         dtype = a.dtype
         run = find(dtype)
         if run is None or not size or not a.flags.c_contiguous:
+            if run is not None and size and a.flags.f_contiguous:
+                # In the order of memory: W.t() over its rows has the bits of W over its columns.
+                last = a.ndim - 1
+                flipped = kernel(a.T, tuple(sorted(last - d for d in dims)), keepdim)
+                return np.asarray(flipped.T, order="C")
             return general(a, dims, keepdim)
         folded = _folded(shape, dims, keepdim)
         if folded is None:

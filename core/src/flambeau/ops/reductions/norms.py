@@ -87,6 +87,9 @@ def norm(
             f"{list(x.shape)}; the operation has no identity"
         )
     magnitude = x if p == 2 and not x.dtype.is_complex else x.abs()
+    own = magnitude.dtype
+    if own in (D.float16, D.bfloat16) and p not in (0, 1, 2, float("inf"), -float("inf")):
+        magnitude = cast(magnitude, D.float32)  # powers and their sum are rounded once, at the end
     if p == 0:
         result = _sum(_counted(x, magnitude), dims, keepdim)
     elif p == float("inf"):
@@ -101,6 +104,8 @@ def norm(
         result = _smooth_norm(magnitude, p, dims, keepdim)
     else:
         result = _sum(magnitude**p, dims, keepdim) ** (1.0 / p)
+    if result.dtype is not own:
+        result = cast(result, own)
     return deliver(result, out, input, exact=True, share="anything")
 
 
@@ -212,7 +217,10 @@ def renorm(
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.dim()} dimensions")
     d = dim_of(dim, x.dim())
     others = tuple(i for i in builtins.range(x.dim()) if i != d)
-    length = x.norm(p, others, True)
+    half = x.dtype in (D.float16, D.bfloat16)
+    length = x.norm(p, others, True, dtype=D.float32 if half else None)
     # PyTorch's margin against the rounding of the quotient.
     factor = where(length > maxnorm, maxnorm / (length + 1e-7), length.new_ones(()))
-    return deliver((x * factor).contiguous(), out, input, exact=True)
+    return deliver(
+        (x * cast(factor, x.dtype) if half else x * factor).contiguous(), out, input, exact=True
+    )
