@@ -32,6 +32,8 @@ from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from flambeau._memory.record import Storage
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
@@ -146,6 +148,11 @@ def tensor_at(block: Storage, start: int, dtype: DType, shape: tuple[int, ...]) 
 def attach(fd: int, nbytes: int) -> Storage:
     """The storage over the block of shared memory of a descriptor, which it closes in the end."""
     return _known_as(fd) or _attached_to(fd, nbytes, None)
+
+
+def received(connection: Connection, nbytes: int) -> Storage:
+    """The storage over the block whose descriptor the other end of a connection sends."""
+    return attach(descriptors.receive(connection), nbytes)
 
 
 def attach_named(home: str, file: str, nbytes: int) -> Storage:

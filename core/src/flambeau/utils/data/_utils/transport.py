@@ -14,7 +14,6 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
-from flambeau._storages import descriptors
 from flambeau._storages import shared as _storage_shared
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def receive(connection: Connection) -> tuple[tuple[Any, ...], Any]:
     if text is not None:
         block = _storage_shared.private(bytearray(data)) if data else None
         return header, lambda: _Unpickler(io.BytesIO(text), block).load()
-    shared = _storage_shared.attach(descriptors.receive(connection), total)
+    shared = _storage_shared.received(connection, total)
 
     def load() -> object:
         return _Unpickler(io.BytesIO(shared.read(nbytes, total)), shared).load()
