@@ -8,7 +8,7 @@ import pytest
 
 from flambeau_native.extension import native
 from flambeau_native.kernels import KERNELS as COMPILED
-from flambeau_native.kernels.casts import convert, convert_into
+from flambeau_native.kernels._casts import convert, convert_into
 
 HALF, BFLOAT = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)

@@ -25,7 +25,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     if native is None:
         return None
     from flambeau_native.kernels import KERNELS
-    from flambeau_native.kernels.casts import convert
+    from flambeau_native.kernels._casts import convert
     from flambeau_native.kernels.linalg import few, linear
     from flambeau_numpy.extending import (
         follow,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flambeau_native.extension import native
+from flambeau_native.kernels._casts import convert_into
 from flambeau_native.kernels._common import (
     FLOAT32,
     NUMPY,
@@ -26,7 +27,6 @@ from flambeau_native.kernels._common import (
     unary,
     zeros,
 )
-from flambeau_native.kernels.casts import convert_into
 from flambeau_numpy import pointwise
 from flambeau_numpy.casts import HALVES, copy_order
 from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty
