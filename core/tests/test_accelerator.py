@@ -856,7 +856,13 @@ ALIASES = {
     "the engine that PyTorch's name nccl means": {"distributed/_names"},
     "the default of save_on_cpu": {"autograd/graph"},
     "defaults of mixed precision": {
-        *("amp/_setting", "amp/autocast_mode", "amp/grad_scaler", "cuda/amp/__init__"),
+        *(
+            "amp/_setting",
+            "amp/autocast_mode",
+            "amp/grad_scaler",
+            "cuda/amp/autocast_mode",
+            "cuda/amp/grad_scaler",
+        ),
     },
 }
 
