@@ -173,6 +173,8 @@ def _one_goes_before(rank: int, size: int) -> str:
     if rank == 0:
         return ""
     _until(lambda: _watch().left)
+    if rank == 2:  # by then the first to hear of it has failed, and ended
+        _until(lambda: _watch().dead)
     with pytest.raises(dist.DistBackendError) as caught:
         dist.barrier()
     return str(caught.value)

@@ -196,7 +196,8 @@ class Work:
             [rank for rank in map(rank_of, members) if rank in self.group.ranks]
             for members in (watch.dead, watch.left)
         )
-        missing = dead or self._missed(left, elapsed)
+        # In this order: who hears that one has left fails, and its end is a death for the rest.
+        missing = self._missed(left, elapsed) or dead
         if missing and not self.is_completed():
             self._look_for_those_who_gave_up()  # which is why they have ended
             died = self.group.world.obituary(missing[0])
