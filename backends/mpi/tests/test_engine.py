@@ -38,7 +38,7 @@ def test_the_engine_is_found_by_its_names() -> None:
 
 
 def _kill(rank: int, size: int, victim: int, name: str) -> float:
-    x, rows = fb.ones(1 << 20), [fb.ones(1 << 20) for _ in range(size)]
+    x, rows = fb.ones(1 << 21), [fb.ones(1 << 20) for _ in range(size)]
     for _ in range(3):
         dist.all_reduce(x)
     if rank == victim:
@@ -134,7 +134,7 @@ def _after_import(rank: int, size: int, who: list[int]) -> list[Any]:
 
         assert MPI.COMM_WORLD.Get_size() == 1  # a program looks what has started it
     dist.init_process_group("gloo", timeout=timedelta(seconds=20))
-    x = fb.full((2_000_000,), float(rank))
+    x = fb.full((2_100_000,), float(rank))
     dist.all_reduce(x)
     pair = dist.new_group([0, size - 1])
     y = fb.tensor([float(rank)])
