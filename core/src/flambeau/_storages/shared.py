@@ -339,10 +339,11 @@ def register(*, move: bool = False) -> None:
             return t.__reduce_ex__(2)
         if _moves:
             share(t)
-        if not handed_over(t.untyped_storage()):
+        storage = t.untyped_storage()
+        if not handed_over(storage):
             return t.__reduce_ex__(2)
         place = t.storage_offset(), tuple(t.shape), t.stride()
-        return _received, (type(t), t.untyped_storage(), t.dtype, place, t.requires_grad)
+        return _received, (type(t), storage, t.dtype, place, t.requires_grad)
 
     pickler = reduction.ForkingPickler
     pickler.register(UntypedStorage, reduce_untyped)
