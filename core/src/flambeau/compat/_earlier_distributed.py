@@ -10,9 +10,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import flambeau as fb  # whose distributed part is imported at its first use
 from flambeau.compat._earlier import _errors, _instead_of
-from flambeau.distributed import is_backend_available
-from flambeau.distributed._errors import DistNetworkError, DistStoreError
 
 
 @_instead_of("flambeau.distributed._tcp_store:start_server")
@@ -23,19 +22,20 @@ def _(start_server: Callable[..., Any]) -> Callable[..., object]:
     def start(*args: Any) -> object:
         try:
             return start_server(*args)
-        except DistNetworkError as error:
+        except fb.distributed.DistNetworkError as error:
             if isinstance(cause := error.__cause__, OSError) and cause.errno == errno.EADDRINUSE:
-                raise DistNetworkError("Address already in use") from error
+                raise fb.distributed.DistNetworkError("Address already in use") from error
             raise
 
     return start
 
 
 @_instead_of("flambeau.distributed._stores:late", "flambeau.distributed._tcp_store:late")
-def _(late: Callable[..., DistStoreError]) -> Callable[..., object]:
+def _(late: Callable[..., Exception]) -> Callable[..., object]:
     @wraps(late)
-    def earlier(*args: Any) -> DistStoreError:
-        return DistStoreError(str(late(*args)).replace("wait timeout", "Timeout"))
+    def earlier(*args: Any) -> Exception:
+        error = late(*args)
+        return type(error)(str(error).replace("wait timeout", "Timeout"))
 
     return earlier
 
@@ -52,7 +52,7 @@ def _(new: Callable[..., Any]) -> Callable[..., object]:
     @wraps(new)
     def known(cls: Any, name: object) -> object:
         made = new(cls, name)
-        if made not in ("gloo", "nccl", "mpi") and not is_backend_available(made):
+        if made not in ("gloo", "nccl", "mpi") and not fb.distributed.is_backend_available(made):
             raise ValueError(f"Invalid backend: {name!r}")
         return made
 
