@@ -1,13 +1,16 @@
 """Several processes: flambeau.distributed with MPI against torch.distributed with gloo, in turn.
 
     python benchmarks/processes.py [--ranks 2 4] [--sizes 1024 16384] [--models mlp lenet]
-                                   [--rounds 101] [--json]
+                                   [--queues 10 1000000] [--rounds 101] [--json]
 
 Every rank is in a job of each library.  A round is a batch of all-reduces (or of training steps
 with DistributedDataParallel) of one library and then of the other, in random order, each after a
 barrier of its own.  A ratio is PyTorch's time divided by ours for an all-reduce, and ours divided
 by PyTorch's for a step, as the targets are written: once of the smallest times, once of the
 medians, because neighbours on the machine disturb both.
+
+A round of `--queues` puts a new tensor of so many elements into a queue of ``multiprocessing`` and
+waits until a child of either library has it and says so; its ratio is ours divided by PyTorch's.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from typing import Any
 
 OURS, THEIRS = "flambeau", "torch"
 SIZES = [1 << 10, 16 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 128 << 20]
+QUEUES = [10, 10_000, 1_000_000]
 BATCH_BYTES = 1 << 20
 """About so many bytes are reduced in a batch, in at most 20 operations: short batches have a chance
 to run between two interruptions."""
@@ -100,6 +104,49 @@ def steps(libraries: dict[str, Any], model: str) -> tuple[Sides, int]:
     return sides, 1
 
 
+def _answering(sent: Any, answers: Any) -> None:
+    """What the child of a queue does until it gets None."""
+    while sent.get() is not None:
+        answers.put(True)
+
+
+def queues(sizes: list[int], rounds: int) -> list[dict[str, Any]]:
+    """The rows of tensors that travel through a queue to a forked child."""
+    import torch
+    import torch.multiprocessing
+
+    import flambeau
+    import flambeau.multiprocessing
+
+    libraries: dict[str, Any] = {OURS: flambeau, THEIRS: torch}
+    children: dict[str, tuple[Any, Any, Any]] = {}
+    for name, library in libraries.items():
+        library.set_num_threads(1)
+        context = library.multiprocessing.get_context("fork")
+        ends = context.Queue(), context.Queue()
+        child = context.Process(target=_answering, args=ends, daemon=True)
+        child.start()
+        children[name] = child, *ends
+    rows = []
+    for size in sizes:
+        found: dict[str, list[float]] = {name: [] for name in libraries}
+        order, shuffled = list(libraries), random.Random(size)
+        for number in range(rounds + 2):
+            shuffled.shuffle(order)
+            for name in order:
+                tensor, (_, sent, answers) = libraries[name].ones(size), children[name]
+                start = time.perf_counter()
+                sent.put(tensor)
+                answers.get()
+                if number >= 2:
+                    found[name].append(time.perf_counter() - start)
+        rows.append({"name": f"queue {size}", "ranks": 2, "seconds": found})
+    for child, sent, _ in children.values():
+        sent.put(None)
+        child.join()
+    return rows
+
+
 def rank(options: argparse.Namespace) -> None:
     """What each process does; rank 0 prints one line of JSON for each row."""
     import torch
@@ -167,7 +214,7 @@ def line(row: dict[str, Any]) -> str:
     cells = []
     for pick in (min, median):
         a, b = pick(ours), pick(theirs)
-        ratio = a / b if row["name"].startswith("step") else b / a
+        ratio = b / a if row["name"].startswith("all-reduce") else a / b
         cells.append(f"{a * 1e3:9.3f} {b * 1e3:9.3f} {ratio:6.2f}")
     return f"{row['ranks']} ranks  {row['name']:22}{cells[0]}   {cells[1]}"
 
@@ -178,6 +225,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="*", default=[2, 4])
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="bytes")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=[*MODELS])
+    parser.add_argument("--queues", type=int, nargs="*", default=QUEUES, help="elements")
     parser.add_argument("--rounds", type=int, default=101)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
@@ -188,6 +236,9 @@ def main() -> None:
         return
     if not options.json:
         print("milliseconds, smallest: ours, torch, ratio; median: ours, torch, ratio")
+    if options.queues:
+        rows = queues(options.queues, options.rounds)
+        print(json.dumps(rows) if options.json else "\n".join(map(line, rows)), flush=True)
     for size in options.ranks:
         rows = measured(size, options)
         print(json.dumps(rows) if options.json else "\n".join(map(line, rows)), flush=True)

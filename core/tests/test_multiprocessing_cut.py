@@ -6,7 +6,9 @@ import gc
 import os
 import resource
 import socket
+import subprocess
 import sys
+import time
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 
@@ -129,3 +131,187 @@ def test_a_tensor_whose_sender_has_ended_is_an_error_that_says_so():
         with pytest.raises(RuntimeError, match="has ended, or let it go, before it was received"):
             ours.recv()
         assert open_descriptors() == before
+
+
+TOO_MUCH = """
+import os, resource, signal
+import flambeau as fb
+import flambeau.multiprocessing as mp
+
+mp.set_sharing_strategy("{strategy}")
+fb.ones(3).share_memory_()
+x = fb.arange(5000.0)
+view = x[1:3]
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+held = set(os.listdir("/proc/self/fd"))
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, hard))
+for _ in range(2):
+    try:
+        x.share_memory_()
+    except RuntimeError as error:
+        print(error)
+print(x.is_shared(), x.sum().item(), view.tolist(), set(os.listdir("/proc/self/fd")) == held)
+resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+x.share_memory_()
+x[1] = 7
+print(x.is_shared(), x.sum().item(), view.tolist())
+"""
+
+
+@pytest.mark.parametrize("strategy", ["file_descriptor", "file_system"])
+def test_a_tensor_that_fits_into_shared_memory_in_part_stays_where_it_is(strategy):
+    code = TOO_MUCH.format(strategy=strategy)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 0 and not found.stderr, found.stderr
+    first, again, refused, shared_now = found.stdout.splitlines()
+    assert first.startswith("cannot allocate 20000 bytes of shared memory in ")
+    assert "File too large. Share less, or make that file system larger" in first
+    assert again.split(" free:")[1] == first.split(" free:")[1]
+    assert refused == "False 12497500.0 [1.0, 2.0] True"
+    assert shared_now == "True 12497506.0 [7.0, 2.0]"
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda x: x,
+        lambda x: x.t(),
+        lambda x: x[1:, ::2],
+        lambda x: x[:1].expand(3, -1),
+        lambda x: x[2, 1],
+        lambda x: x[:, 5:],
+        lambda x: x[1:2, 3:4].t(),
+        lambda x: x.as_strided((2, 2), (3, 1), 4),
+        lambda x: x.view(fb.int16)[:, 1:],
+        lambda x: x.view(2, 1, 3, 2)[:, :, 1],
+    ],
+)
+def test_what_a_tensor_sees_of_its_memory_travels(cut):
+    x = fb.arange(12.0).view(3, 4).clone()
+    sent = cut(x)
+    ours, theirs = mp.Pipe()
+    with ours, theirs:
+        theirs.send(sent)
+        received = ours.recv()
+    assert type(received) is fb.Tensor and received.dtype is sent.dtype
+    assert received.shape == sent.shape and received.stride() == sent.stride()
+    assert received.storage_offset() == sent.storage_offset()
+    assert received.equal(sent) and received.is_shared()
+    assert received.untyped_storage().nbytes() == x.untyped_storage().nbytes()
+    x.fill_(-1.0)
+    assert received.equal(sent)
+
+
+class Kept(fb.Tensor):
+    pass
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("kind", [fb.Tensor, fb.nn.Parameter, Kept])
+def test_a_leaf_travels_as_what_it_is(kind, requires_grad):
+    sent = fb.ones(3).as_subclass(kind) if kind is not fb.nn.Parameter else kind(fb.ones(3))
+    sent.requires_grad_(requires_grad)
+    ours, theirs = mp.Pipe()
+    with ours, theirs:
+        theirs.send(sent)
+        received = ours.recv()
+    assert type(received) is kind and received.requires_grad is requires_grad
+    assert received.is_leaf and received.equal(sent)
+
+
+def come_to_an_end(wanted):
+    """Whether the descriptors of this process become as many as `wanted`: threads close them."""
+    deadline = time.monotonic() + 60
+    while len(open_descriptors()) != wanted and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return len(open_descriptors())
+
+
+def _no_number(monkeypatch):
+    monkeypatch.setattr(descriptors, "_OPEN", "/proc/no such process {}/{}")
+
+
+def _another_file(monkeypatch):
+    whole = descriptors._opened
+    monkeypatch.setattr(
+        descriptors, "_opened", lambda process, number, facts: whole(process, 0, facts)
+    )
+
+
+def _nobody_to_tell(monkeypatch):
+    monkeypatch.setattr(descriptors, "_tell", lambda *place: False)
+
+
+@pytest.mark.parametrize(
+    "hindered", [None, _no_number, _another_file, _nobody_to_tell], ids=lambda f: f and f.__name__
+)
+def test_a_block_arrives_by_number_or_is_sent_and_nobody_keeps_it_open(hindered, monkeypatch):
+    def forward(received, answers):
+        if hindered is not None:
+            hindered(monkeypatch)
+        while (x := received.recv()) is not None:
+            x += 1
+            answers.send(x)
+            del x
+        before = len(open_descriptors())
+        answers.send(before)
+        answers.send(come_to_an_end(before))
+
+    (ours, theirs), (answers, mine) = mp.Pipe(), mp.Pipe()
+    child = mp.get_context("fork").Process(target=forward, args=(theirs, mine))
+    child.start()
+    if hindered is not None:
+        hindered(monkeypatch)
+    x = fb.zeros(3)
+    for _ in range(2):  # the first has what stays open brought about
+        ours.send(x)
+        answers.recv()
+    before = come_to_an_end(len(open_descriptors()))
+    sent = x
+    for number in range(40):
+        sent = fb.full((3,), float(number))
+        ours.send(sent)
+        assert answers.recv().tolist() == [number + 1.0] * 3 == sent.tolist()
+    del sent
+    assert come_to_an_end(before) == before and len(descriptors._sharer._cache) <= 1
+    ours.send(None)
+    assert answers.recv() == answers.recv()
+    child.join()
+
+
+def test_a_fork_is_told_itself_what_others_have_opened():
+    ours, theirs = mp.Pipe()
+    theirs.send(fb.ones(3))  # has a pipe and a thread
+    ours.recv()
+    place = descriptors._taken.here()
+
+    def send(connection):
+        for _ in range(20):
+            connection.send(fb.ones(3))
+        assert descriptors._taken.here() != place
+        connection.recv()  # all have arrived
+        deadline = time.monotonic() + 60
+        while descriptors._sharer._cache and time.monotonic() < deadline:
+            time.sleep(0.01)
+        connection.send(len(descriptors._sharer._cache))
+
+    child = mp.get_context("fork").Process(target=send, args=(theirs,))
+    child.start()
+    arrived = [ours.recv().tolist() for _ in range(20)]
+    ours.send("all")
+    assert ours.recv() == 0 and arrived == [[1.0] * 3] * 20
+    child.join()
+    assert descriptors._taken.here() == place
+
+
+def test_a_number_that_means_another_file_now_opens_nothing(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    other = os.open(fifo, os.O_RDWR)
+    facts = os.stat(tmp_path)
+    before = open_descriptors()
+    assert descriptors._opened(os.getpid(), other, (facts.st_dev, facts.st_ino)) is None
+    assert not descriptors._tell(os.getppid(), (other, 7), 1)
+    assert open_descriptors() == before
+    os.close(other)

@@ -175,8 +175,10 @@ def test_a_program_of_two_processes_finds_what_gloo_finds(
 def test_the_benchmark_of_several_processes_has_a_ratio_for_each_row() -> None:
     script = Path(__file__).resolve().parents[2] / "benchmarks" / "processes.py"
     words = ["--ranks", "2", "--rounds", "2", "--sizes", "1024", "--models", "lenet"]
+    words += ["--queues", "10"]
     done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = [line.split() for line in done.stdout.splitlines()[1:]]
-    assert [line[2:4] for line in found] == [["all-reduce", "1024"], ["step", "lenet"]]
+    names = [["queue", "10"], ["all-reduce", "1024"], ["step", "lenet"]]
+    assert [line[2:4] for line in found] == names
     assert all(float(figure) > 0 for line in found for figure in line[4:])

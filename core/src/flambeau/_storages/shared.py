@@ -13,21 +13,15 @@ import errno
 import functools
 import mmap
 import os
-import sys
 import tempfile
 import uuid
 import weakref
-from multiprocessing import reduction
 from typing import TYPE_CHECKING, Any
 
-from flambeau._memory.record import TensorBase
 from flambeau._memory.views import storage_of
 from flambeau._storages import descriptors, shared_names
 from flambeau._storages.foreign import Memory, tensor_over
 from flambeau._storages.memory import tensor_in
-from flambeau._storages.move import move
-from flambeau._storages.typed import LEGACY, TypedStorage
-from flambeau._storages.untyped import UntypedStorage
 from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
 
@@ -101,20 +95,52 @@ def create(nbytes: int, by_name: bool = False) -> Storage:
     Raises:
         RuntimeError: the system has not that much shared memory.
     """
-    name = shared_names.fresh(_FOLDER) if by_name else None
-    fd = _unnamed() if name is None else _made(os.path.join(_FOLDER, name.name))
+    fd, name = _opened(by_name)
     try:
         # Without it the memory is found to be short at a later write, by a signal that kills.
         os.posix_fallocate(fd, 0, nbytes)
     except OSError as error:
         os.close(fd)
-        free = os.statvfs(_FOLDER)
-        raise RuntimeError(
-            f"cannot allocate {nbytes} bytes of shared memory in {_FOLDER}, where "
-            f"{free.f_bavail * free.f_frsize} are free: {error.strerror}. Share less, or make that "
-            "file system larger (containers: --shm-size)"
-        ) from error
+        raise _no_room(nbytes, error) from error
     return _attached_to(fd, nbytes, name)
+
+
+def filled(source: Storage) -> Storage:
+    """A block of shared memory with the bytes of a storage (at least one) of the CPU.
+
+    Raises:
+        RuntimeError: the system has not that much shared memory.
+    """
+    nbytes = source.nbytes()
+    fd, name = _opened(by_name=strategy == BY_NAME)
+    try:
+        _write(fd, source._be.backend.data_ptr(source.buffer), nbytes)
+    except OSError as error:
+        os.close(fd)
+        raise _no_room(nbytes, error) from error
+    return _attached_to(fd, nbytes, name)
+
+
+def adopt(st: Storage, block: Storage) -> None:
+    """Note that a storage has taken over the memory of a block of shared memory."""
+    _known[block.mapping.key] = st
+
+
+def _opened(by_name: bool) -> tuple[int, shared_names.Name | None]:
+    """The descriptor of a new, empty block, and its name where it has one."""
+    if not by_name:
+        return _unnamed(), None
+    name = shared_names.fresh(_FOLDER)
+    return _made(os.path.join(_FOLDER, name.name)), name
+
+
+def _no_room(nbytes: int, error: OSError) -> RuntimeError:
+    free = os.statvfs(_FOLDER)
+    return RuntimeError(
+        f"cannot allocate {nbytes} bytes of shared memory in {_FOLDER}, where "
+        f"{free.f_bavail * free.f_frsize} are free: {error.strerror}. Share less, or make that "
+        "file system larger (containers: --shm-size)"
+    )
 
 
 def _made(path: str) -> int:
@@ -201,20 +227,17 @@ def _attached_to(fd: int, nbytes: int, name: shared_names.Name | None) -> Storag
     return st
 
 
-def adopt(st: Storage, block: Storage) -> None:
-    """Note that a storage has taken over the memory of a block of shared memory."""
-    _known[block.mapping.key] = st
-
-
 # `mmap.mmap` keeps a descriptor of its own, which would double the number of those in use.
 _libc = ctypes.CDLL(None, use_errno=True)
-_mmap, _munmap = _libc.mmap, _libc.munmap
+_mmap, _munmap, _pwrite = _libc.mmap, _libc.munmap, _libc.pwrite
 _mmap.restype = ctypes.c_void_p
 _mmap.argtypes = (
     *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int),
     ctypes.c_long,
 )
 _munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_pwrite.restype = ctypes.c_ssize_t
+_pwrite.argtypes = ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_long
 
 
 def _mapped(fd: int, nbytes: int) -> int:
@@ -224,6 +247,19 @@ def _mapped(fd: int, nbytes: int) -> int:
         error = os.strerror(ctypes.get_errno())
         raise RuntimeError(f"cannot map {nbytes} bytes of shared memory: {error}")
     return int(address)
+
+
+def _write(fd: int, address: int, nbytes: int) -> None:
+    """Put memory into a file from its first byte on: one pass over pages that a map would fault."""
+    done = 0
+    while done < nbytes:
+        count = _pwrite(fd, address + done, nbytes - done, done)
+        if count > 0:
+            done += count
+            continue
+        code = ctypes.get_errno() if count else errno.ENOSPC
+        if code != errno.EINTR:
+            raise OSError(code, os.strerror(code))
 
 
 def map_file(filename: Any, shared: bool, nbytes: int) -> Storage:
@@ -272,102 +308,3 @@ def _over(block: mmap.mmap, mapping: Mapping) -> Storage:
     st = storage_of(tensor_over(memory, D.uint8))
     st.mapping = mapping
     return st
-
-
-def share(t: Tensor) -> None:
-    """Move a tensor of the CPU, and all others over its memory, to shared memory."""
-    if not t.is_sparse and t._be.strided and t.device.type == "cpu":
-        st = storage_of(t)
-        # Parameters see memory that once was another's.  Three: the tensor, or the record, whose it
-        # is; the variable, or the tensor's array; and the argument of the call.
-        alone = not st.shared or (
-            sys.getrefcount(st) == 3 and sys.getrefcount(st.buffer) == 2 + (t._a is st.buffer)
-        )
-        if alone and st.mapping is None:
-            if st.nbytes():
-                take_over(st, [t])
-            return
-    t.untyped_storage().share_memory_()
-
-
-def take_over(st: Storage, known: list[Tensor] | None = None) -> None:
-    """Move a storage to shared memory; `known` are all the tensors over it, as far as known."""
-    block = create(st.nbytes(), by_name=strategy == BY_NAME)
-    st._be.assign(block.vector(D.uint8), st.vector(D.uint8))
-    move(st, block.buffer, D.uint8, block.mapping, known)
-    adopt(st, block)
-
-
-_moves = False
-
-
-def register(*, move: bool = False) -> None:
-    """Let the pickler of `multiprocessing` send shared memory by its descriptor.
-
-    Memory that is not shared yet is copied; once somebody has asked to `move` it, it is moved to
-    shared memory by being sent, as ``torch.multiprocessing`` does.
-    """
-    global _moves
-    _moves = _moves or move
-
-    def handed_over(storage: Any) -> bool:
-        if storage.device.type == "cpu" and storage.nbytes() and _moves:
-            storage.share_memory_()
-        return storage.is_shared() and storage._st.mapping.filename is None
-
-    def reduce_untyped(storage: UntypedStorage) -> Any:
-        if not handed_over(storage):
-            return storage.__reduce_ex__(2)
-        mapping = storage._st.mapping
-        if (name := mapping.name) is None:
-            return _attached, (reduction.DupFd(mapping.fd), storage.nbytes())
-        name.sent()
-        return _attached_by_name, (name.home, name.name, storage.nbytes())
-
-    def reduce_typed(storage: TypedStorage) -> tuple[Any, ...]:
-        return _retyped, (storage.untyped(), storage.dtype)
-
-    def reduce_tensor(t: Tensor) -> tuple[Any, ...]:
-        if t.requires_grad and not t.is_leaf:
-            raise RuntimeError(
-                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since "
-                "autograd does not support crossing process boundaries. If you just want to "
-                "transfer the data, call detach() on the tensor before serializing (e.g., putting "
-                "it on the queue)."
-            )
-        if t.is_sparse or not t._be.strided:
-            return t.__reduce_ex__(2)
-        if _moves:
-            share(t)
-        storage = t.untyped_storage()
-        if not handed_over(storage):
-            return t.__reduce_ex__(2)
-        place = t.storage_offset(), tuple(t.shape), t.stride()
-        return _received, (type(t), storage, t.dtype, place, t.requires_grad)
-
-    pickler = reduction.ForkingPickler
-    pickler.register(UntypedStorage, reduce_untyped)
-    for kind in (TypedStorage, *LEGACY.values()):
-        pickler.register(kind, reduce_typed)
-    kinds: list[type] = [TensorBase]
-    while kinds:
-        kind = kinds.pop()
-        pickler.register(kind, reduce_tensor)
-        kinds += kind.__subclasses__()
-
-
-def _attached(handle: Any, nbytes: int) -> UntypedStorage:
-    return UntypedStorage._of(attach(descriptors.detached(handle), nbytes))
-
-
-def _attached_by_name(home: str, name: str, nbytes: int) -> UntypedStorage:
-    return UntypedStorage._of(attach_named(home, name, nbytes))
-
-
-def _retyped(storage: Any, dtype: DType) -> TypedStorage:
-    return TypedStorage(wrap_storage=storage, dtype=dtype)
-
-
-def _received(cls: type, storage: Any, dtype: DType, place: Any, requires_grad: bool) -> Any:
-    t = tensor_in(storage._st, dtype, *place)
-    return t._make_subclass(cls, t, requires_grad)

@@ -306,11 +306,11 @@ class UntypedStorage(Casts):
                 f"share_memory_(): memory of device {self.device} cannot be shared between "
                 "processes; .cpu() can"
             )
-        from flambeau._storages import shared
+        from flambeau._storages import sending
 
         if self.nbytes():
-            shared.take_over(st, known)
-        shared.register()
+            sending.take_over(st, known)
+        sending.register()
         return self
 
     @classmethod

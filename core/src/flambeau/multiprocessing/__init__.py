@@ -16,6 +16,7 @@ from multiprocessing import *  # noqa: F403 - a drop-in replacement
 from multiprocessing import __all__ as _names  # type: ignore[attr-defined] - not in the stubs
 
 from flambeau._storages import shared as _storage_shared
+from flambeau._storages.sending import register as _register
 from flambeau.multiprocessing._spawn import (
     ProcessContext,
     ProcessExitedException,
@@ -38,7 +39,7 @@ __all__ = [
     "start_processes",
 ]
 
-_storage_shared.register(move=True)
+_register(moves=True)
 current_process = multiprocessing.current_process
 
 
