@@ -240,6 +240,20 @@ def test_what_has_no_room_is_refused_before_a_number_of_it_is_computed(call):
         call(2**45)  # as Python numbers, one second's worth would be a 50,000,000th of it
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.split(2),
+        lambda x: x.chunk(2**43),
+        lambda x: x.tensor_split(2**43),
+        lambda x: x.unbind(),
+    ],
+)
+def test_more_pieces_than_there_is_room_for_are_refused_at_once(call):
+    with pytest.raises(fb.OutOfMemoryError, match="not enough memory"):
+        call(fb.ones(2**44, device="meta"))
+
+
 @pytest.mark.parametrize("make", [fb.linspace, lambda a, b, n, device: fb.hann_window(n)])
 def test_vectors_on_meta_have_a_shape_and_no_numbers(make):
     n = 2**45 if make is fb.linspace else 4
@@ -294,3 +308,52 @@ def test_a_wrong_argument_shows_one_exception_without_that_of_the_kernel(call):
         call(fb.ones(2, 3))
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     assert caught.value.__cause__ is None
+
+
+MAKERS = {
+    "arange": (3,),
+    "empty": (3,),
+    "eye": (3,),
+    "full": ((3,), 1.0),
+    "linspace": (0, 1, 3),
+    "logspace": (0, 1, 3),
+    "ones": (3,),
+    "rand": (3,),
+    "randint": (3, (2,)),
+    "randn": (3,),
+    "randperm": (3,),
+    "zeros": (3,),
+}
+
+
+@pytest.mark.parametrize("out", [0.0, [1], object()], ids=lambda out: type(out).__name__)
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_is_no_tensor_is_no_out_even_where_the_device_and_dtype_are_given(name, out):
+    dtype = fb.int64 if name.startswith("randi") or name == "randperm" else fb.float32
+    with pytest.raises(TypeError, match="must be Tensor"):
+        getattr(fb, name)(*MAKERS[name], out=out, device="cpu", dtype=dtype)
+
+
+def test_places_that_hold_go_nowhere():
+    with pytest.raises(TypeError, match="two operands"):
+        fb.where(fb.tensor([True]), out=fb.zeros(1))
+
+
+@pytest.mark.parametrize(
+    "size", [(b"x", (6,)), (2, "3"), (2.5, 3), ([2], 3), (2**70, 1), (-1, 2)], ids=repr
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, size: x.new_zeros(*size),
+        lambda x, size: x.new_empty(size),
+        lambda x, size: x.sparse_resize_(size, 1, 1),
+        lambda x, size: x.sparse_resize_and_clear_(size, 1, 1),
+    ],
+)
+def test_sizes_of_a_sparse_tensor_are_those_that_a_tensor_can_have(call, size):
+    for stored in (0, 1):
+        x = fb.sparse_coo_tensor(fb.zeros(2, stored, dtype=fb.int64), fb.zeros(stored), (2, 3))
+        with pytest.raises((TypeError, RuntimeError), match=r"tuple of ints|negative|overflow"):
+            call(x, size)
+        assert tuple(x.shape) == (2, 3)

@@ -11,6 +11,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.warning import warn
+from flambeau._types.spec import Spec
 from flambeau.ops import OPS
 from flambeau.ops.declaration.formulas import Formulas
 from flambeau.ops.declaration.namespace import TENSORS
@@ -120,3 +121,46 @@ def test_the_protocol_of_formulas_says_what_both_of_their_namespaces_offer() -> 
             _, *taken = inspect.signature(members[name]).parameters.values()
             assert [p.name.rstrip("_") for p in taken] == [p.rstrip("_") for p in op.params]
             assert all(p.kind is p.POSITIONAL_ONLY for p in taken)
+
+
+def refusals() -> list[tuple[str, fb.dtype]]:
+    """Primitives of tensors alone, with the dtypes that their rules refuse."""
+    found = []
+    for name, op in OPS.items():
+        if op.tier != "primitive" or op.inputs != op.params or not hasattr(Tensor, name):
+            continue
+        for dtype in fb.bool, fb.int64, fb.float32, fb.complex64:
+            operands = [Spec((2,), dtype) for _ in op.params]
+            try:
+                op.body(*operands)
+            except (RuntimeError, TypeError) as error:
+                if dtype in DTYPES[name] or "data" in str(error):
+                    continue
+                found.append((name, dtype))
+    return found
+
+
+REFUSED = refusals()
+
+
+@pytest.mark.parametrize(("name", "dtype"), REFUSED, ids=str)
+def test_refused_dtypes_are_refused_by_the_core_whatever_kernels_compute(
+    monkeypatch, name: str, dtype: fb.dtype
+) -> None:
+    x = fb.ones(2, dtype=dtype, device="ref")
+    others = [x] * (len(OPS[name].params) - 1)
+    asked = []
+
+    def lenient(a: object, *rest: object) -> object:
+        asked.append(a)
+        return a
+
+    monkeypatch.setattr(bind("ref"), name, lenient)
+    for function in getattr(fb, name), getattr(Tensor, name):
+        with pytest.raises(RuntimeError):
+            function(x, *others)
+    assert not asked
+
+
+def test_dtypes_that_kernels_might_compute_with_are_among_those_refused() -> None:
+    assert {("sub", fb.bool), ("neg", fb.bool), ("bitwise_and", fb.float32)} <= set(REFUSED)

@@ -257,12 +257,9 @@ def check_values(x: Tensor, low: float, high: float, text: str) -> None:
     shape = a.shape
     if not shape or (len(shape) == 1 and shape[0] <= 32):
         values = be.backend.tolist(a)
-        if shape:
-            inside = all(low <= value <= high for value in values)
-        else:
-            inside = low <= values <= high
-        if not inside:
-            raise RuntimeError(text)
+        for value in values if shape else (values,):
+            if not low <= value <= high:
+                raise RuntimeError(text)
         return
     dims, item = tuple(range(len(shape))), be.backend.item
     inside = low <= item(be.fresh(be.amin(a, dims, False)))
@@ -298,6 +295,19 @@ def need_tensor(value: Any, function: str, argument: str) -> Tensor:
             f"{function}(): argument {argument!r} must be Tensor, not {type(value).__name__}"
         )
     return value
+
+
+def need_self(given: object, method: str) -> None:
+    """A method was taken from the class: what it was given is a tensor.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(given, _dispatch.Tensor_):
+        raise TypeError(
+            f"descriptor {method!r} for 'torch.Tensor' objects doesn't apply to a "
+            f"{type(given).__name__!r} object"
+        ) from None
 
 
 def need_tensors(values: tuple[Any, ...], function: str) -> list[Tensor]:

@@ -348,6 +348,9 @@ def slow_binary(name: str, x: object, y: object) -> Any:
 def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
     """Operands as tensors of one dtype on one device; numbers and 0-d CPU tensors follow."""
     tensors = [x for x in operands if is_tensor(x)]
+    if not tensors:  # of a method that was taken from the class
+        given = " and ".join(type(x).__name__ for x in operands)
+        raise TypeError(f"{name}(): expected a Tensor among its operands, got {given}")
     be = tensors[0]._be
     if any(t._be is not be for t in tensors):
         if lifted is not None and (found := lifted(tensors)) is not None:

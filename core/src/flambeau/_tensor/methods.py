@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from flambeau._autograd.node import next_seq
 from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.arguments import need_self
 from flambeau._dispatch.dispatch import (
     PLAIN,
     cast,
@@ -278,15 +279,45 @@ class TensorMethods:
     dtype: D.dtype
 
     def __add__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.add
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("add", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    if self._rg is True is other._rg and recording():
+                        n = node_add()
+                        n._hooks = None
+                        n.edges = (self._fn or self, other._fn or other)
+                        n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                        n.saved = ()
+                        n.seq = next_seq()
+                        t._fn = n
+                        t._rg = True
+                        return t
+                    t._rg = False
+                    if (self._rg or other._rg) and recording():
+                        record_binary(t, self, other, node_add)
+                    return t
+            elif k in self.dtype.takes and not modes:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.add
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("add", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -295,51 +326,55 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
-                if self._rg is True is other._rg and recording():
-                    n = node_add()
-                    n._hooks = None
-                    n.edges = (self._fn or self, other._fn or other)
-                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
-                    n.saved = ()
-                    n.seq = next_seq()
-                    t._fn = n
-                    t._rg = True
-                    return t
                 t._rg = False
-                if (self._rg or other._rg) and recording():
-                    record_binary(t, self, other, node_add)
+                if self._rg and recording():
+                    record_scalar(t, self, v, node_add)
                 return t
-        elif k in self.dtype.takes and not modes:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.add
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("add", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = self.dtype
-            t._rg = False
-            if self._rg and recording():
-                record_scalar(t, self, v, node_add)
-            return t
-        return slow_binary("add", self, other)
+            return slow_binary("add", self, other)
+        except AttributeError:
+            need_self(self, "__add__")
+            raise
 
     def __sub__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and self.dtype is not bool_ and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.sub
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("sub", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    if self._rg is True is other._rg and recording():
+                        n = node_sub()
+                        n._hooks = None
+                        n.edges = (self._fn or self, other._fn or other)
+                        n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                        n.saved = ()
+                        n.seq = next_seq()
+                        t._fn = n
+                        t._rg = True
+                        return t
+                    t._rg = False
+                    if (self._rg or other._rg) and recording():
+                        record_binary(t, self, other, node_sub)
+                    return t
+            elif k in self.dtype.takes and not modes and self.dtype is not bool_:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.sub
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("sub", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -348,51 +383,55 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
-                if self._rg is True is other._rg and recording():
-                    n = node_sub()
-                    n._hooks = None
-                    n.edges = (self._fn or self, other._fn or other)
-                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
-                    n.saved = ()
-                    n.seq = next_seq()
-                    t._fn = n
-                    t._rg = True
-                    return t
                 t._rg = False
-                if (self._rg or other._rg) and recording():
-                    record_binary(t, self, other, node_sub)
+                if self._rg and recording():
+                    record_scalar(t, self, v, node_sub)
                 return t
-        elif k in self.dtype.takes and not modes:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.sub
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("sub", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = self.dtype
-            t._rg = False
-            if self._rg and recording():
-                record_scalar(t, self, v, node_sub)
-            return t
-        return slow_binary("sub", self, other)
+            return slow_binary("sub", self, other)
+        except AttributeError:
+            need_self(self, "__sub__")
+            raise
 
     def __mul__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.mul
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("mul", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    if self._rg is True is other._rg and recording():
+                        n = node_mul()
+                        n._hooks = None
+                        n.edges = (self._fn or self, other._fn or other)
+                        n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                        n.saved = (self, a, 0 if (s := self._st) is None else s.version, other, b, 0 if (s := other._st) is None else s.version)
+                        n.seq = next_seq()
+                        t._fn = n
+                        t._rg = True
+                        return t
+                    t._rg = False
+                    if (self._rg or other._rg) and recording():
+                        record_binary(t, self, other, node_mul)
+                    return t
+            elif k in self.dtype.scales and not modes:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.mul
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("mul", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -401,51 +440,55 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
-                if self._rg is True is other._rg and recording():
-                    n = node_mul()
-                    n._hooks = None
-                    n.edges = (self._fn or self, other._fn or other)
-                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
-                    n.saved = (self, a, 0 if (s := self._st) is None else s.version, other, b, 0 if (s := other._st) is None else s.version)
-                    n.seq = next_seq()
-                    t._fn = n
-                    t._rg = True
-                    return t
                 t._rg = False
-                if (self._rg or other._rg) and recording():
-                    record_binary(t, self, other, node_mul)
+                if self._rg and recording():
+                    record_scalar(t, self, v, node_mul)
                 return t
-        elif k in self.dtype.scales and not modes:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.mul
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("mul", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = self.dtype
-            t._rg = False
-            if self._rg and recording():
-                record_scalar(t, self, v, node_mul)
-            return t
-        return slow_binary("mul", self, other)
+            return slow_binary("mul", self, other)
+        except AttributeError:
+            need_self(self, "__mul__")
+            raise
 
     def __truediv__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and self.dtype.fp and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and self.dtype.fp and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.div
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("div", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    if self._rg is True is other._rg and recording():
+                        n = node_div()
+                        n._hooks = None
+                        n.edges = (self._fn or self, other._fn or other)
+                        n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                        n.saved = (self, a, 0 if (s := self._st) is None else s.version, other, b, 0 if (s := other._st) is None else s.version)
+                        n.seq = next_seq()
+                        t._fn = n
+                        t._rg = True
+                        return t
+                    t._rg = False
+                    if (self._rg or other._rg) and recording():
+                        record_binary(t, self, other, node_div)
+                    return t
+            elif k in self.dtype.scales and not modes and self.dtype.fp:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.div
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("div", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -454,51 +497,55 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
-                if self._rg is True is other._rg and recording():
-                    n = node_div()
-                    n._hooks = None
-                    n.edges = (self._fn or self, other._fn or other)
-                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
-                    n.saved = (self, a, 0 if (s := self._st) is None else s.version, other, b, 0 if (s := other._st) is None else s.version)
-                    n.seq = next_seq()
-                    t._fn = n
-                    t._rg = True
-                    return t
                 t._rg = False
-                if (self._rg or other._rg) and recording():
-                    record_binary(t, self, other, node_div)
+                if self._rg and recording():
+                    record_scalar(t, self, v, node_div)
                 return t
-        elif k in self.dtype.scales and not modes and self.dtype.fp:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.div
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("div", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = self.dtype
-            t._rg = False
-            if self._rg and recording():
-                record_scalar(t, self, v, node_div)
-            return t
-        return slow_binary("div", self, other)
+            return slow_binary("div", self, other)
+        except AttributeError:
+            need_self(self, "__truediv__")
+            raise
 
     def __pow__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and self.dtype.fp and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and self.dtype.fp and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.pow
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("pow", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    if self._rg is True is other._rg and recording():
+                        n = node_pow()
+                        n._hooks = None
+                        n.edges = (self._fn or self, other._fn or other)
+                        n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                        n.saved = (self, a, 0 if (s := self._st) is None else s.version, other, b, 0 if (s := other._st) is None else s.version)
+                        n.seq = next_seq()
+                        t._fn = n
+                        t._rg = True
+                        return t
+                    t._rg = False
+                    if (self._rg or other._rg) and recording():
+                        record_binary(t, self, other, node_pow)
+                    return t
+            elif k in self.dtype.takes and not modes and (self.dtype.fp or (0 <= other < 128 and self.dtype.category == 1)):
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.pow
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("pow", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -507,51 +554,43 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
-                if self._rg is True is other._rg and recording():
-                    n = node_pow()
-                    n._hooks = None
-                    n.edges = (self._fn or self, other._fn or other)
-                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
-                    n.saved = (self, a, 0 if (s := self._st) is None else s.version, other, b, 0 if (s := other._st) is None else s.version)
-                    n.seq = next_seq()
-                    t._fn = n
-                    t._rg = True
-                    return t
                 t._rg = False
-                if (self._rg or other._rg) and recording():
-                    record_binary(t, self, other, node_pow)
+                if self._rg and recording():
+                    record_scalar(t, self, v, node_pow)
                 return t
-        elif k in self.dtype.takes and not modes and (self.dtype.fp or (0 <= other < 128 and self.dtype.category == 1)):
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.pow
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("pow", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = self.dtype
-            t._rg = False
-            if self._rg and recording():
-                record_scalar(t, self, v, node_pow)
-            return t
-        return slow_binary("pow", self, other)
+            return slow_binary("pow", self, other)
+        except AttributeError:
+            need_self(self, "__pow__")
+            raise
 
     def __eq__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.eq
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("eq", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = bool_
+                    t._rg = False
+                    return t
+            elif k in self.dtype.takes and not modes:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.eq
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("eq", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -562,35 +601,39 @@ class TensorMethods:
                 t.dtype = bool_
                 t._rg = False
                 return t
-        elif k in self.dtype.takes and not modes:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.eq
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("eq", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = bool_
-            t._rg = False
-            return t
-        return slow_binary("eq", self, other)
+            return slow_binary("eq", self, other)
+        except AttributeError:
+            need_self(self, "__eq__")
+            raise
 
     def __ne__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.ne
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("ne", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = bool_
+                    t._rg = False
+                    return t
+            elif k in self.dtype.takes and not modes:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.ne
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("ne", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -601,35 +644,39 @@ class TensorMethods:
                 t.dtype = bool_
                 t._rg = False
                 return t
-        elif k in self.dtype.takes and not modes:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.ne
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("ne", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = bool_
-            t._rg = False
-            return t
-        return slow_binary("ne", self, other)
+            return slow_binary("ne", self, other)
+        except AttributeError:
+            need_self(self, "__ne__")
+            raise
 
     def __lt__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.lt
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("lt", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = bool_
+                    t._rg = False
+                    return t
+            elif k in self.dtype.takes and not modes:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.lt
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("lt", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -640,35 +687,39 @@ class TensorMethods:
                 t.dtype = bool_
                 t._rg = False
                 return t
-        elif k in self.dtype.takes and not modes:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.lt
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("lt", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = bool_
-            t._rg = False
-            return t
-        return slow_binary("lt", self, other)
+            return slow_binary("lt", self, other)
+        except AttributeError:
+            need_self(self, "__lt__")
+            raise
 
     def __le__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.le
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("le", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = bool_
+                    t._rg = False
+                    return t
+            elif k in self.dtype.takes and not modes:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.le
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("le", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -679,35 +730,39 @@ class TensorMethods:
                 t.dtype = bool_
                 t._rg = False
                 return t
-        elif k in self.dtype.takes and not modes:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.le
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("le", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = bool_
-            t._rg = False
-            return t
-        return slow_binary("le", self, other)
+            return slow_binary("le", self, other)
+        except AttributeError:
+            need_self(self, "__le__")
+            raise
 
     def __gt__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.gt
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("gt", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = bool_
+                    t._rg = False
+                    return t
+            elif k in self.dtype.takes and not modes:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.gt
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("gt", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -718,35 +773,39 @@ class TensorMethods:
                 t.dtype = bool_
                 t._rg = False
                 return t
-        elif k in self.dtype.takes and not modes:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.gt
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("gt", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = bool_
-            t._rg = False
-            return t
-        return slow_binary("gt", self, other)
+            return slow_binary("gt", self, other)
+        except AttributeError:
+            need_self(self, "__gt__")
+            raise
 
     def __ge__(self, other: Tensor | Number) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                a = self._a
-                b = other._a
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and not modes:
+                    a = self._a
+                    b = other._a
+                    kernel = be.ge
+                    try:
+                        r = kernel(a, b)
+                    except be.error as error:
+                        raise kernel_error("ge", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = bool_
+                    t._rg = False
+                    return t
+            elif k in self.dtype.takes and not modes:
+                be = self._be
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
                 kernel = be.ge
                 try:
-                    r = kernel(a, b)
+                    r = kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("ge", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -757,312 +816,361 @@ class TensorMethods:
                 t.dtype = bool_
                 t._rg = False
                 return t
-        elif k in self.dtype.takes and not modes:
-            be = self._be
-            if (v := be.consts[self.dtype].get(other)) is None:
-                v = scalar_native(be, other, self.dtype)
-            kernel = be.ge
-            try:
-                r = kernel(self._a, v)
-            except be.error as error:
-                raise kernel_error("ge", error, (self, other)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = bool_
-            t._rg = False
-            return t
-        return slow_binary("ge", self, other)
+            return slow_binary("ge", self, other)
+        except AttributeError:
+            need_self(self, "__ge__")
+            raise
 
     def __floordiv__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("floor_divide", self, other)
+        try:
+            return slow_binary("floor_divide", self, other)
+        except AttributeError:
+            need_self(self, "__floordiv__")
+            raise
 
     def __mod__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("remainder", self, other)
+        try:
+            return slow_binary("remainder", self, other)
+        except AttributeError:
+            need_self(self, "__mod__")
+            raise
 
     def __and__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_and", self, other)
+        try:
+            return slow_binary("bitwise_and", self, other)
+        except AttributeError:
+            need_self(self, "__and__")
+            raise
 
     def __or__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_or", self, other)
+        try:
+            return slow_binary("bitwise_or", self, other)
+        except AttributeError:
+            need_self(self, "__or__")
+            raise
 
     def __xor__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_xor", self, other)
+        try:
+            return slow_binary("bitwise_xor", self, other)
+        except AttributeError:
+            need_self(self, "__xor__")
+            raise
 
     def __lshift__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_left_shift", self, other)
+        try:
+            return slow_binary("bitwise_left_shift", self, other)
+        except AttributeError:
+            need_self(self, "__lshift__")
+            raise
 
     def __rshift__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_right_shift", self, other)
+        try:
+            return slow_binary("bitwise_right_shift", self, other)
+        except AttributeError:
+            need_self(self, "__rshift__")
+            raise
 
     def __rsub__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("sub", other, self)
+        try:
+            return slow_binary("sub", other, self)
+        except AttributeError:
+            need_self(self, "__rsub__")
+            raise
 
     def __rpow__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("pow", other, self)
+        try:
+            return slow_binary("pow", other, self)
+        except AttributeError:
+            need_self(self, "__rpow__")
+            raise
 
     def __rfloordiv__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("floor_divide", other, self)
+        try:
+            return slow_binary("floor_divide", other, self)
+        except AttributeError:
+            need_self(self, "__rfloordiv__")
+            raise
 
     def __rmod__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("remainder", other, self)
+        try:
+            return slow_binary("remainder", other, self)
+        except AttributeError:
+            need_self(self, "__rmod__")
+            raise
 
     def __rand__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_and", other, self)
+        try:
+            return slow_binary("bitwise_and", other, self)
+        except AttributeError:
+            need_self(self, "__rand__")
+            raise
 
     def __ror__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_or", other, self)
+        try:
+            return slow_binary("bitwise_or", other, self)
+        except AttributeError:
+            need_self(self, "__ror__")
+            raise
 
     def __rxor__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_xor", other, self)
+        try:
+            return slow_binary("bitwise_xor", other, self)
+        except AttributeError:
+            need_self(self, "__rxor__")
+            raise
 
     def __rlshift__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_left_shift", other, self)
+        try:
+            return slow_binary("bitwise_left_shift", other, self)
+        except AttributeError:
+            need_self(self, "__rlshift__")
+            raise
 
     def __rrshift__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("bitwise_right_shift", other, self)
+        try:
+            return slow_binary("bitwise_right_shift", other, self)
+        except AttributeError:
+            need_self(self, "__rrshift__")
+            raise
 
     def __iadd__(self, other: Tensor | Number) -> Self:
-        k = type(other)
-        be = self._be
-        st = self._st
-        alone = st is None or not st.shared
-        if be.strided and not modes and (alone or lone(self, other)):
-            if k is Tensor or k in PLAIN:
-                if (
-                    be is other._be
-                    and self.dtype is other.dtype
-                    and (
-                        not (self._rg or other._rg)
-                        or not recording()
-                        or not (self.requires_grad or other.requires_grad)
-                    )
+        try:
+            k = type(other)
+            be = self._be
+            st = self._st
+            alone = st is None or not st.shared
+            if be.strided and not modes and (alone or lone(self, other)):
+                if k is Tensor or k in PLAIN:
+                    if (
+                        be is other._be
+                        and self.dtype is other.dtype
+                        and (
+                            not (self._rg or other._rg)
+                            or not recording()
+                            or not (self.requires_grad or other.requires_grad)
+                        )
+                    ):
+                        kernel = be.add_
+                        try:
+                            kernel(self._a, other._a)
+                        except be.error:
+                            return inplace(slow_add, self, other, _saves_self=False)
+                        count_write(self)
+                        return self
+                elif k in self.dtype.takes and (
+                    not self._rg or not recording() or not self.requires_grad
                 ):
+                    if (v := be.consts[self.dtype].get(other)) is None:
+                        v = scalar_native(be, other, self.dtype)
                     kernel = be.add_
                     try:
-                        kernel(self._a, other._a)
-                    except be.error:
-                        return inplace(slow_add, self, other, _saves_self=False)
+                        kernel(self._a, v)
+                    except be.error as error:
+                        raise kernel_error("add", error, (self, other)) from error
                     count_write(self)
                     return self
-            elif k in self.dtype.takes and (
-                not self._rg or not recording() or not self.requires_grad
-            ):
-                if (v := be.consts[self.dtype].get(other)) is None:
-                    v = scalar_native(be, other, self.dtype)
-                kernel = be.add_
-                try:
-                    kernel(self._a, v)
-                except be.error as error:
-                    raise kernel_error("add", error, (self, other)) from error
-                count_write(self)
-                return self
-        if operands("add", self, other) is None:
-            return NotImplemented
-        return inplace(slow_add, self, other, _saves_self=False)
+            if operands("add", self, other) is None:
+                return NotImplemented
+            return inplace(slow_add, self, other, _saves_self=False)
+        except AttributeError:
+            need_self(self, "__iadd__")
+            raise
 
     def __isub__(self, other: Tensor | Number) -> Self:
-        k = type(other)
-        be = self._be
-        st = self._st
-        alone = st is None or not st.shared
-        if be.strided and not modes and (alone or lone(self, other)):
-            if k is Tensor or k in PLAIN:
-                if (
-                    be is other._be
-                    and self.dtype is other.dtype
-                    and (
-                        not (self._rg or other._rg)
-                        or not recording()
-                        or not (self.requires_grad or other.requires_grad)
-                    )
+        try:
+            k = type(other)
+            be = self._be
+            st = self._st
+            alone = st is None or not st.shared
+            if be.strided and not modes and self.dtype is not bool_ and (alone or lone(self, other)):
+                if k is Tensor or k in PLAIN:
+                    if (
+                        be is other._be
+                        and self.dtype is other.dtype
+                        and (
+                            not (self._rg or other._rg)
+                            or not recording()
+                            or not (self.requires_grad or other.requires_grad)
+                        )
+                    ):
+                        kernel = be.sub_
+                        try:
+                            kernel(self._a, other._a)
+                        except be.error:
+                            return inplace(slow_sub, self, other, _saves_self=False)
+                        count_write(self)
+                        return self
+                elif k in self.dtype.takes and (
+                    not self._rg or not recording() or not self.requires_grad
                 ):
+                    if (v := be.consts[self.dtype].get(other)) is None:
+                        v = scalar_native(be, other, self.dtype)
                     kernel = be.sub_
                     try:
-                        kernel(self._a, other._a)
-                    except be.error:
-                        return inplace(slow_sub, self, other, _saves_self=False)
+                        kernel(self._a, v)
+                    except be.error as error:
+                        raise kernel_error("sub", error, (self, other)) from error
                     count_write(self)
                     return self
-            elif k in self.dtype.takes and (
-                not self._rg or not recording() or not self.requires_grad
-            ):
-                if (v := be.consts[self.dtype].get(other)) is None:
-                    v = scalar_native(be, other, self.dtype)
-                kernel = be.sub_
-                try:
-                    kernel(self._a, v)
-                except be.error as error:
-                    raise kernel_error("sub", error, (self, other)) from error
-                count_write(self)
-                return self
-        if operands("sub", self, other) is None:
-            return NotImplemented
-        return inplace(slow_sub, self, other, _saves_self=False)
+            if operands("sub", self, other) is None:
+                return NotImplemented
+            return inplace(slow_sub, self, other, _saves_self=False)
+        except AttributeError:
+            need_self(self, "__isub__")
+            raise
 
     def __imul__(self, other: Tensor | Number) -> Self:
-        k = type(other)
-        be = self._be
-        st = self._st
-        alone = st is None or not st.shared
-        if be.strided and not modes and (alone or lone(self, other)):
-            if k is Tensor or k in PLAIN:
-                if (
-                    be is other._be
-                    and self.dtype is other.dtype
-                    and (
-                        not (self._rg or other._rg)
-                        or not recording()
-                        or not (self.requires_grad or other.requires_grad)
-                    )
+        try:
+            k = type(other)
+            be = self._be
+            st = self._st
+            alone = st is None or not st.shared
+            if be.strided and not modes and (alone or lone(self, other)):
+                if k is Tensor or k in PLAIN:
+                    if (
+                        be is other._be
+                        and self.dtype is other.dtype
+                        and (
+                            not (self._rg or other._rg)
+                            or not recording()
+                            or not (self.requires_grad or other.requires_grad)
+                        )
+                    ):
+                        kernel = be.mul_
+                        try:
+                            kernel(self._a, other._a)
+                        except be.error:
+                            return inplace(slow_mul, self, other, _saves_self=True)
+                        count_write(self)
+                        return self
+                elif k in self.dtype.scales and (
+                    not self._rg or not recording() or not self.requires_grad
                 ):
+                    if (v := be.consts[self.dtype].get(other)) is None:
+                        v = scalar_native(be, other, self.dtype)
                     kernel = be.mul_
                     try:
-                        kernel(self._a, other._a)
-                    except be.error:
-                        return inplace(slow_mul, self, other, _saves_self=True)
+                        kernel(self._a, v)
+                    except be.error as error:
+                        raise kernel_error("mul", error, (self, other)) from error
                     count_write(self)
                     return self
-            elif k in self.dtype.scales and (
-                not self._rg or not recording() or not self.requires_grad
-            ):
-                if (v := be.consts[self.dtype].get(other)) is None:
-                    v = scalar_native(be, other, self.dtype)
-                kernel = be.mul_
-                try:
-                    kernel(self._a, v)
-                except be.error as error:
-                    raise kernel_error("mul", error, (self, other)) from error
-                count_write(self)
-                return self
-        if operands("mul", self, other) is None:
-            return NotImplemented
-        return inplace(slow_mul, self, other, _saves_self=True)
+            if operands("mul", self, other) is None:
+                return NotImplemented
+            return inplace(slow_mul, self, other, _saves_self=True)
+        except AttributeError:
+            need_self(self, "__imul__")
+            raise
 
     def __itruediv__(self, other: Tensor | Number) -> Self:
-        k = type(other)
-        be = self._be
-        st = self._st
-        alone = st is None or not st.shared
-        if be.strided and not modes and self.dtype.fp and (alone or lone(self, other)):
-            if k is Tensor or k in PLAIN:
-                if (
-                    be is other._be
-                    and self.dtype is other.dtype
-                    and (
-                        not (self._rg or other._rg)
-                        or not recording()
-                        or not (self.requires_grad or other.requires_grad)
-                    )
+        try:
+            k = type(other)
+            be = self._be
+            st = self._st
+            alone = st is None or not st.shared
+            if be.strided and not modes and self.dtype.fp and (alone or lone(self, other)):
+                if k is Tensor or k in PLAIN:
+                    if (
+                        be is other._be
+                        and self.dtype is other.dtype
+                        and (
+                            not (self._rg or other._rg)
+                            or not recording()
+                            or not (self.requires_grad or other.requires_grad)
+                        )
+                    ):
+                        kernel = be.div_
+                        try:
+                            kernel(self._a, other._a)
+                        except be.error:
+                            return inplace(slow_div, self, other, _saves_self=True)
+                        count_write(self)
+                        return self
+                elif k in self.dtype.scales and (
+                    not self._rg or not recording() or not self.requires_grad
                 ):
+                    if (v := be.consts[self.dtype].get(other)) is None:
+                        v = scalar_native(be, other, self.dtype)
                     kernel = be.div_
                     try:
-                        kernel(self._a, other._a)
-                    except be.error:
-                        return inplace(slow_div, self, other, _saves_self=True)
+                        kernel(self._a, v)
+                    except be.error as error:
+                        raise kernel_error("div", error, (self, other)) from error
                     count_write(self)
                     return self
-            elif k in self.dtype.scales and (
-                not self._rg or not recording() or not self.requires_grad
-            ):
-                if (v := be.consts[self.dtype].get(other)) is None:
-                    v = scalar_native(be, other, self.dtype)
-                kernel = be.div_
-                try:
-                    kernel(self._a, v)
-                except be.error as error:
-                    raise kernel_error("div", error, (self, other)) from error
-                count_write(self)
-                return self
-        if operands("div", self, other) is None:
-            return NotImplemented
-        return inplace(slow_div, self, other, _saves_self=True)
+            if operands("div", self, other) is None:
+                return NotImplemented
+            return inplace(slow_div, self, other, _saves_self=True)
+        except AttributeError:
+            need_self(self, "__itruediv__")
+            raise
 
     def __ipow__(self, other: Tensor | Number) -> Self:
-        return self.pow_(other)  # pyright: ignore[reportReturnType]
+        try:
+            return self.pow_(other)  # pyright: ignore[reportReturnType]
+        except AttributeError:
+            need_self(self, "__ipow__")
+            raise
 
     def __ifloordiv__(self, other: Tensor | Number) -> Self:
-        return self.floor_divide_(other)  # pyright: ignore[reportReturnType]
+        try:
+            return self.floor_divide_(other)  # pyright: ignore[reportReturnType]
+        except AttributeError:
+            need_self(self, "__ifloordiv__")
+            raise
 
     def __imod__(self, other: Tensor | Number) -> Self:
-        return self.remainder_(other)  # pyright: ignore[reportReturnType]
+        try:
+            return self.remainder_(other)  # pyright: ignore[reportReturnType]
+        except AttributeError:
+            need_self(self, "__imod__")
+            raise
 
     def __iand__(self, other: Tensor | Number) -> Self:
-        return self.bitwise_and_(other)  # pyright: ignore[reportReturnType]
+        try:
+            return self.bitwise_and_(other)  # pyright: ignore[reportReturnType]
+        except AttributeError:
+            need_self(self, "__iand__")
+            raise
 
     def __ior__(self, other: Tensor | Number) -> Self:
-        return self.bitwise_or_(other)  # pyright: ignore[reportReturnType]
+        try:
+            return self.bitwise_or_(other)  # pyright: ignore[reportReturnType]
+        except AttributeError:
+            need_self(self, "__ior__")
+            raise
 
     def __ixor__(self, other: Tensor | Number) -> Self:
-        return self.bitwise_xor_(other)  # pyright: ignore[reportReturnType]
+        try:
+            return self.bitwise_xor_(other)  # pyright: ignore[reportReturnType]
+        except AttributeError:
+            need_self(self, "__ixor__")
+            raise
 
     def __ilshift__(self, other: Tensor | Number) -> Self:
-        return self.bitwise_left_shift_(other)  # pyright: ignore[reportReturnType]
+        try:
+            return self.bitwise_left_shift_(other)  # pyright: ignore[reportReturnType]
+        except AttributeError:
+            need_self(self, "__ilshift__")
+            raise
 
     def __irshift__(self, other: Tensor | Number) -> Self:
-        return self.bitwise_right_shift_(other)  # pyright: ignore[reportReturnType]
+        try:
+            return self.bitwise_right_shift_(other)  # pyright: ignore[reportReturnType]
+        except AttributeError:
+            need_self(self, "__irshift__")
+            raise
 
     def __getitem__(self, key: Index) -> Tensor:
-        k = type(key)
-        if k is int:
-            a = self._a
-            shape = a.shape
-            if shape and -(n := shape[0]) <= key < n:
-                be = self._be
-                items = (key if key >= 0 else key + n,)
-                kernel = be.part if len(shape) > 1 else be.slice
-                r = kernel(a, items)
-                dtype = self.dtype
-                g = self._rg
-                if dtype.fp and (g is False or g is True) and be.strided:
-                    st = self._st
-                    if st is None:
-                        st = storage_of(self)
-                    st.shared = True
-                    t = new(Tensor)
-                    t._a = r
-                    t._be = be
-                    t.dtype = dtype
-                    t._st = st
-                    t._base = self
-                    t._view = (self, "slice", (items,), "Select")
-                    t._seen = st.version
-                    if not recording():
-                        t._rg = VIEW
-                        t._made = NO_GRAD
-                    elif g:
-                        t._rg = UNBUILT_VIEW
-                        t._fn = self._fn
-                    else:
-                        t._rg = VIEW
-                    return t
-                return make_view(self, "slice", (items,), r, "Select")
-        elif k is slice and key.step is None:
-            a = self._a
-            shape = a.shape
-            if shape:
-                start, stop = key.start, key.stop
-                n = shape[0]
-                if start is None:
-                    start = 0
-                if stop is None:
-                    stop = n
-                if type(start) is int and type(stop) is int:
-                    if start < 0:
-                        start = max(start + n, 0)
-                    elif start > n:
-                        start = n
-                    if stop < 0:
-                        stop += n
-                    elif stop > n:
-                        stop = n
-                    if stop < start:
-                        stop = start
+        try:
+            k = type(key)
+            if k is int:
+                a = self._a
+                shape = a.shape
+                if shape and -(n := shape[0]) <= key < n:
                     be = self._be
-                    items = (slice(start, stop, 1),)
-                    kernel = be.part
+                    items = (key if key >= 0 else key + n,)
+                    kernel = be.part if len(shape) > 1 else be.slice
                     r = kernel(a, items)
                     dtype = self.dtype
                     g = self._rg
@@ -1077,7 +1185,7 @@ class TensorMethods:
                         t.dtype = dtype
                         t._st = st
                         t._base = self
-                        t._view = (self, "slice", (items,), "Slice")
+                        t._view = (self, "slice", (items,), "Select")
                         t._seen = st.version
                         if not recording():
                             t._rg = VIEW
@@ -1088,86 +1196,151 @@ class TensorMethods:
                         else:
                             t._rg = VIEW
                         return t
-                    return make_view(self, "slice", (items,), r, "Slice")
-        return getitem(self, key)
+                    return make_view(self, "slice", (items,), r, "Select")
+            elif k is slice and key.step is None:
+                a = self._a
+                shape = a.shape
+                if shape:
+                    start, stop = key.start, key.stop
+                    n = shape[0]
+                    if start is None:
+                        start = 0
+                    if stop is None:
+                        stop = n
+                    if type(start) is int and type(stop) is int:
+                        if start < 0:
+                            start = max(start + n, 0)
+                        elif start > n:
+                            start = n
+                        if stop < 0:
+                            stop += n
+                        elif stop > n:
+                            stop = n
+                        if stop < start:
+                            stop = start
+                        be = self._be
+                        items = (slice(start, stop, 1),)
+                        kernel = be.part
+                        r = kernel(a, items)
+                        dtype = self.dtype
+                        g = self._rg
+                        if dtype.fp and (g is False or g is True) and be.strided:
+                            st = self._st
+                            if st is None:
+                                st = storage_of(self)
+                            st.shared = True
+                            t = new(Tensor)
+                            t._a = r
+                            t._be = be
+                            t.dtype = dtype
+                            t._st = st
+                            t._base = self
+                            t._view = (self, "slice", (items,), "Slice")
+                            t._seen = st.version
+                            if not recording():
+                                t._rg = VIEW
+                                t._made = NO_GRAD
+                            elif g:
+                                t._rg = UNBUILT_VIEW
+                                t._fn = self._fn
+                            else:
+                                t._rg = VIEW
+                            return t
+                        return make_view(self, "slice", (items,), r, "Slice")
+            return getitem(self, key)
+        except AttributeError:
+            need_self(self, "__getitem__")
+            raise
 
     def __setitem__(self, key: Index, value: Tensor | Number) -> None:
-        setitem(self, key, value)
+        try:
+            setitem(self, key, value)
+        except AttributeError:
+            need_self(self, "__setitem__")
+            raise
 
     def t(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars as they are."""
-        a = self._a
-        if len(a.shape) == 2:
-            be = self._be
-            kernel = be.permute
-            r = kernel(a, (1, 0))
-            dtype = self.dtype
-            g = self._rg
-            if dtype.fp and (g is False or g is True) and be.strided:
-                st = self._st
-                if st is None:
-                    st = storage_of(self)
-                st.shared = True
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = dtype
-                t._st = st
-                t._base = self
-                t._view = (self, "permute", ((1, 0),), "T")
-                t._seen = st.version
-                if not recording():
-                    t._rg = VIEW
-                    t._made = NO_GRAD
-                elif g:
-                    t._rg = UNBUILT_VIEW
-                    t._fn = self._fn
-                else:
-                    t._rg = VIEW
-                return t
-            return make_view(self, "permute", ((1, 0),), r, "T")
-        return _ops.t(self)
+        try:
+            a = self._a
+            if len(a.shape) == 2:
+                be = self._be
+                kernel = be.permute
+                r = kernel(a, (1, 0))
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "permute", ((1, 0),), "T")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = VIEW
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = UNBUILT_VIEW
+                        t._fn = self._fn
+                    else:
+                        t._rg = VIEW
+                    return t
+                return make_view(self, "permute", ((1, 0),), r, "T")
+            return _ops.t(self)
+        except AttributeError:
+            need_self(self, "t")
+            raise
 
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """A view with two dimensions swapped."""
-        a = self._a
-        n = len(a.shape)
-        if type(dim0) is int and type(dim1) is int and -n <= dim0 < n and -n <= dim1 < n:
-            if n == 2:
-                dims = (1, 0) if dim0 % 2 != dim1 % 2 else (0, 1)
-            else:
-                order = list(range(n))
-                order[dim0], order[dim1] = order[dim1], order[dim0]
-                dims = tuple(order)
-            be = self._be
-            kernel = be.permute
-            r = kernel(a, dims)
-            dtype = self.dtype
-            g = self._rg
-            if dtype.fp and (g is False or g is True) and be.strided:
-                st = self._st
-                if st is None:
-                    st = storage_of(self)
-                st.shared = True
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = dtype
-                t._st = st
-                t._base = self
-                t._view = (self, "permute", (dims,), "Transpose")
-                t._seen = st.version
-                if not recording():
-                    t._rg = VIEW
-                    t._made = NO_GRAD
-                elif g:
-                    t._rg = UNBUILT_VIEW
-                    t._fn = self._fn
+        try:
+            a = self._a
+            n = len(a.shape)
+            if type(dim0) is int and type(dim1) is int and -n <= dim0 < n and -n <= dim1 < n:
+                if n == 2:
+                    dims = (1, 0) if dim0 % 2 != dim1 % 2 else (0, 1)
                 else:
-                    t._rg = VIEW
-                return t
-            return make_view(self, "permute", (dims,), r, "Transpose")
-        return transposed(self, dim0, dim1)
+                    order = list(range(n))
+                    order[dim0], order[dim1] = order[dim1], order[dim0]
+                    dims = tuple(order)
+                be = self._be
+                kernel = be.permute
+                r = kernel(a, dims)
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "permute", (dims,), "Transpose")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = VIEW
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = UNBUILT_VIEW
+                        t._fn = self._fn
+                    else:
+                        t._rg = VIEW
+                    return t
+                return make_view(self, "permute", (dims,), r, "Transpose")
+            return transposed(self, dim0, dim1)
+        except AttributeError:
+            need_self(self, "transpose")
+            raise
 
     @property
     def T(self) -> Tensor:
@@ -1207,48 +1380,52 @@ class TensorMethods:
 
     def permute(self, *order: Ints, dims: Sequence[_int] | None = None) -> Tensor:
         """A view with the dimensions in the order of `dims`."""
-        if len(order) == 1 and dims is None and type(order[0]) is tuple:
-            order = order[0]
-        elif len(order) < 2 or dims is not None:
-            order = tuple(many("permute", "dims", order, dims))
-        a = self._a
-        n = len(a.shape)
-        if len(order) == n:
-            left = (1 << n) - 1
-            for d in order:
-                if type(d) is not int or not 0 <= d < n:
-                    break
-                left ^= 1 << d
-            if not left:
-                be = self._be
-                kernel = be.permute
-                r = kernel(a, order)
-                dtype = self.dtype
-                g = self._rg
-                if dtype.fp and (g is False or g is True) and be.strided:
-                    st = self._st
-                    if st is None:
-                        st = storage_of(self)
-                    st.shared = True
-                    t = new(Tensor)
-                    t._a = r
-                    t._be = be
-                    t.dtype = dtype
-                    t._st = st
-                    t._base = self
-                    t._view = (self, "permute", (order,), "Permute")
-                    t._seen = st.version
-                    if not recording():
-                        t._rg = VIEW
-                        t._made = NO_GRAD
-                    elif g:
-                        t._rg = UNBUILT_VIEW
-                        t._fn = self._fn
-                    else:
-                        t._rg = VIEW
-                    return t
-                return make_view(self, "permute", (order,), r, "Permute")
-        return permuted(self, order)
+        try:
+            if len(order) == 1 and dims is None and type(order[0]) is tuple:
+                order = order[0]
+            elif len(order) < 2 or dims is not None:
+                order = tuple(many("permute", "dims", order, dims))
+            a = self._a
+            n = len(a.shape)
+            if len(order) == n:
+                left = (1 << n) - 1
+                for d in order:
+                    if type(d) is not int or not 0 <= d < n:
+                        break
+                    left ^= 1 << d
+                if not left:
+                    be = self._be
+                    kernel = be.permute
+                    r = kernel(a, order)
+                    dtype = self.dtype
+                    g = self._rg
+                    if dtype.fp and (g is False or g is True) and be.strided:
+                        st = self._st
+                        if st is None:
+                            st = storage_of(self)
+                        st.shared = True
+                        t = new(Tensor)
+                        t._a = r
+                        t._be = be
+                        t.dtype = dtype
+                        t._st = st
+                        t._base = self
+                        t._view = (self, "permute", (order,), "Permute")
+                        t._seen = st.version
+                        if not recording():
+                            t._rg = VIEW
+                            t._made = NO_GRAD
+                        elif g:
+                            t._rg = UNBUILT_VIEW
+                            t._fn = self._fn
+                        else:
+                            t._rg = VIEW
+                        return t
+                    return make_view(self, "permute", (order,), r, "Permute")
+            return permuted(self, order)
+        except AttributeError:
+            need_self(self, "permute")
+            raise
 
     def view(
         self,
@@ -1257,117 +1434,21 @@ class TensorMethods:
         dtype: D.dtype | None = None,
     ) -> Tensor:
         """The same memory in another shape, or read as another dtype."""
-        be = self._be
-        if be.strided and size is None and dtype is None:
-            a = self._a
-            sizes = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape or None
-            for n in sizes or ():
-                if type(n) is not int or n < 0:
-                    sizes = plain_sizes(sizes, a.shape)
-                    break
-            if sizes is not None:
-                try:
-                    kernel = be.view
-                    r = kernel(a, sizes)
-                except be.error:
-                    pass  # worded or copied below
-                else:
-                    dtype = self.dtype
-                    g = self._rg
-                    if dtype.fp and (g is False or g is True) and be.strided:
-                        st = self._st
-                        if st is None:
-                            st = storage_of(self)
-                        st.shared = True
-                        t = new(Tensor)
-                        t._a = r
-                        t._be = be
-                        t.dtype = dtype
-                        t._st = st
-                        t._base = self
-                        t._view = (self, "view", (sizes,), "View")
-                        t._seen = st.version
-                        if not recording():
-                            t._rg = VIEW
-                            t._made = NO_GRAD
-                        elif g:
-                            t._rg = UNBUILT_VIEW
-                            t._fn = self._fn
-                        else:
-                            t._rg = VIEW
-                        return t
-                    return make_view(self, "view", (sizes,), r, "View")
-        return _ops.view(self, *shape, size=size, dtype=dtype)
-
-    def reshape(self, *given: Ints, shape: Sequence[_int] | None = None) -> Tensor:
-        """The elements in another shape: a view where strides allow it, else a copy."""
-        be = self._be
-        if be.strided and shape is None:
-            a = self._a
-            sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
-            for n in sizes or ():
-                if type(n) is not int or n < 0:
-                    sizes = plain_sizes(sizes, a.shape)
-                    break
-            if sizes is not None:
-                try:
-                    kernel = be.view
-                    r = kernel(a, sizes)
-                except be.error:
-                    pass  # worded or copied below
-                else:
-                    dtype = self.dtype
-                    g = self._rg
-                    if dtype.fp and (g is False or g is True) and be.strided:
-                        st = self._st
-                        if st is None:
-                            st = storage_of(self)
-                        st.shared = True
-                        t = new(Tensor)
-                        t._a = r
-                        t._be = be
-                        t.dtype = dtype
-                        t._st = st
-                        t._base = self
-                        t._view = (self, "view", (sizes,), "View")
-                        t._seen = st.version
-                        if not recording():
-                            t._rg = VIEW
-                            t._made = NO_GRAD
-                        elif g:
-                            t._rg = UNBUILT_VIEW
-                            t._fn = self._fn
-                        else:
-                            t._rg = VIEW
-                        return t
-                    return make_view(self, "view", (sizes,), r, "View")
-        return reshaped(self, many("reshape", "shape", given, shape))
-
-    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-        """The dimensions from `start_dim` to `end_dim` as one."""
-        a = self._a
-        shape = a.shape
-        n = len(shape)
-        if type(start_dim) is int and type(end_dim) is int and -n <= start_dim < n:
-            first = start_dim if start_dim >= 0 else start_dim + n
-            last = end_dim if end_dim >= 0 else end_dim + n
-            if first < last < n:
-                count = 1
-                if last - first == n - 1:
-                    for m in shape:
-                        count *= m
-                    sizes = (count,)
-                else:
-                    for m in shape[first : last + 1]:
-                        count *= m
-                    sizes = (*shape[:first], count, *shape[last + 1 :])
-                be = self._be
-                if be.strided:
+        try:
+            be = self._be
+            if be.strided and size is None and dtype is None:
+                a = self._a
+                sizes = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape or None
+                for n in sizes or ():
+                    if type(n) is not int or n < 0:
+                        sizes = plain_sizes(sizes, a.shape)
+                        break
+                if sizes is not None:
                     try:
                         kernel = be.view
                         r = kernel(a, sizes)
                     except be.error:
-                        pass  # copied below
+                        pass  # worded or copied below
                     else:
                         dtype = self.dtype
                         g = self._rg
@@ -1394,183 +1475,127 @@ class TensorMethods:
                                 t._rg = VIEW
                             return t
                         return make_view(self, "view", (sizes,), r, "View")
-                return reshaped(self, sizes)
-        return flattened(self, start_dim, end_dim)
+            return _ops.view(self, *shape, size=size, dtype=dtype)
+        except AttributeError:
+            need_self(self, "view")
+            raise
+
+    def reshape(self, *given: Ints, shape: Sequence[_int] | None = None) -> Tensor:
+        """The elements in another shape: a view where strides allow it, else a copy."""
+        try:
+            be = self._be
+            if be.strided and shape is None:
+                a = self._a
+                sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
+                for n in sizes or ():
+                    if type(n) is not int or n < 0:
+                        sizes = plain_sizes(sizes, a.shape)
+                        break
+                if sizes is not None:
+                    try:
+                        kernel = be.view
+                        r = kernel(a, sizes)
+                    except be.error:
+                        pass  # worded or copied below
+                    else:
+                        dtype = self.dtype
+                        g = self._rg
+                        if dtype.fp and (g is False or g is True) and be.strided:
+                            st = self._st
+                            if st is None:
+                                st = storage_of(self)
+                            st.shared = True
+                            t = new(Tensor)
+                            t._a = r
+                            t._be = be
+                            t.dtype = dtype
+                            t._st = st
+                            t._base = self
+                            t._view = (self, "view", (sizes,), "View")
+                            t._seen = st.version
+                            if not recording():
+                                t._rg = VIEW
+                                t._made = NO_GRAD
+                            elif g:
+                                t._rg = UNBUILT_VIEW
+                                t._fn = self._fn
+                            else:
+                                t._rg = VIEW
+                            return t
+                        return make_view(self, "view", (sizes,), r, "View")
+            return reshaped(self, many("reshape", "shape", given, shape))
+        except AttributeError:
+            need_self(self, "reshape")
+            raise
+
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+        """The dimensions from `start_dim` to `end_dim` as one."""
+        try:
+            a = self._a
+            shape = a.shape
+            n = len(shape)
+            if type(start_dim) is int and type(end_dim) is int and -n <= start_dim < n:
+                first = start_dim if start_dim >= 0 else start_dim + n
+                last = end_dim if end_dim >= 0 else end_dim + n
+                if first < last < n:
+                    count = 1
+                    if last - first == n - 1:
+                        for m in shape:
+                            count *= m
+                        sizes = (count,)
+                    else:
+                        for m in shape[first : last + 1]:
+                            count *= m
+                        sizes = (*shape[:first], count, *shape[last + 1 :])
+                    be = self._be
+                    if be.strided:
+                        try:
+                            kernel = be.view
+                            r = kernel(a, sizes)
+                        except be.error:
+                            pass  # copied below
+                        else:
+                            dtype = self.dtype
+                            g = self._rg
+                            if dtype.fp and (g is False or g is True) and be.strided:
+                                st = self._st
+                                if st is None:
+                                    st = storage_of(self)
+                                st.shared = True
+                                t = new(Tensor)
+                                t._a = r
+                                t._be = be
+                                t.dtype = dtype
+                                t._st = st
+                                t._base = self
+                                t._view = (self, "view", (sizes,), "View")
+                                t._seen = st.version
+                                if not recording():
+                                    t._rg = VIEW
+                                    t._made = NO_GRAD
+                                elif g:
+                                    t._rg = UNBUILT_VIEW
+                                    t._fn = self._fn
+                                else:
+                                    t._rg = VIEW
+                                return t
+                            return make_view(self, "view", (sizes,), r, "View")
+                    return reshaped(self, sizes)
+            return flattened(self, start_dim, end_dim)
+        except AttributeError:
+            need_self(self, "flatten")
+            raise
 
     def unsqueeze(self, dim: _int) -> Tensor:
         """A view with a new dimension of size 1 at `dim`."""
-        a = self._a
-        shape = a.shape
-        n = len(shape)
-        if type(dim) is int and -n - 1 <= dim <= n:
-            be = self._be
-            d = dim if dim >= 0 else dim + n + 1
-            items = (*[slice(0, m, 1) for m in shape[:d]], None) if d else (None,)
-            kernel = be.part
-            r = kernel(a, items)
-            dtype = self.dtype
-            g = self._rg
-            if dtype.fp and (g is False or g is True) and be.strided:
-                st = self._st
-                if st is None:
-                    st = storage_of(self)
-                st.shared = True
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = dtype
-                t._st = st
-                t._base = self
-                t._view = (self, "slice", (items,), "Unsqueeze")
-                t._seen = st.version
-                if not recording():
-                    t._rg = VIEW
-                    t._made = NO_GRAD
-                elif g:
-                    t._rg = UNBUILT_VIEW
-                    t._fn = self._fn
-                else:
-                    t._rg = VIEW
-                return t
-            return make_view(self, "slice", (items,), r, "Unsqueeze")
-        return _ops.unsqueeze(self, dim)
-
-    def squeeze(self, dim: Ints | None = None) -> Tensor:
-        """A view without the dimensions of size 1, or without those among `dim`."""
-        a = self._a
-        shape = a.shape
-        n = len(shape)
-        if type(dim) is int and -n <= dim < n:
-            be = self._be
-            d = dim if dim >= 0 else dim + n
-            items = ()
-            if shape[d] == 1:
-                items = (*[slice(0, m, 1) for m in shape[:d]], 0) if d else (0,)
-            kernel = be.part if n > 1 else be.slice
-            r = kernel(a, items)
-            dtype = self.dtype
-            g = self._rg
-            if dtype.fp and (g is False or g is True) and be.strided:
-                st = self._st
-                if st is None:
-                    st = storage_of(self)
-                st.shared = True
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = dtype
-                t._st = st
-                t._base = self
-                t._view = (self, "slice", (items,), "Squeeze")
-                t._seen = st.version
-                if not recording():
-                    t._rg = VIEW
-                    t._made = NO_GRAD
-                elif g:
-                    t._rg = UNBUILT_VIEW
-                    t._fn = self._fn
-                else:
-                    t._rg = VIEW
-                return t
-            return make_view(self, "slice", (items,), r, "Squeeze")
-        if dim is None:
-            be = self._be
-            ones = shape.count(1)
-            head = shape[: n - shape[::-1].index(1)] if ones else ()
-            if len(head) == ones:
-                items = (0,) * ones
-            else:
-                items = tuple([0 if m == 1 else slice(0, m, 1) for m in head])
-            kernel = be.part if ones < n else be.slice
-            r = kernel(a, items)
-            dtype = self.dtype
-            g = self._rg
-            if dtype.fp and (g is False or g is True) and be.strided:
-                st = self._st
-                if st is None:
-                    st = storage_of(self)
-                st.shared = True
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = dtype
-                t._st = st
-                t._base = self
-                t._view = (self, "slice", (items,), "Squeeze")
-                t._seen = st.version
-                if not recording():
-                    t._rg = VIEW
-                    t._made = NO_GRAD
-                elif g:
-                    t._rg = UNBUILT_VIEW
-                    t._fn = self._fn
-                else:
-                    t._rg = VIEW
-                return t
-            return make_view(self, "slice", (items,), r, "Squeeze")
-        return squeezed(self, dim)
-
-    def select(self, dim: _int, index: _int) -> Tensor:
-        """The view at one index of dimension `dim`, without that dimension."""
-        a = self._a
-        shape = a.shape
-        n = len(shape)
-        if type(dim) is int and type(index) is int and -n <= dim < n:
-            d = dim if dim >= 0 else dim + n
-            m = shape[d]
-            if -m <= index < m:
+        try:
+            a = self._a
+            shape = a.shape
+            n = len(shape)
+            if type(dim) is int and -n - 1 <= dim <= n:
                 be = self._be
-                i = index if index >= 0 else index + m
-                items = (*[slice(0, k, 1) for k in shape[:d]], i) if d else (i,)
-                kernel = be.part if n > 1 else be.slice
-                r = kernel(a, items)
-                dtype = self.dtype
-                g = self._rg
-                if dtype.fp and (g is False or g is True) and be.strided:
-                    st = self._st
-                    if st is None:
-                        st = storage_of(self)
-                    st.shared = True
-                    t = new(Tensor)
-                    t._a = r
-                    t._be = be
-                    t.dtype = dtype
-                    t._st = st
-                    t._base = self
-                    t._view = (self, "slice", (items,), "Select")
-                    t._seen = st.version
-                    if not recording():
-                        t._rg = VIEW
-                        t._made = NO_GRAD
-                    elif g:
-                        t._rg = UNBUILT_VIEW
-                        t._fn = self._fn
-                    else:
-                        t._rg = VIEW
-                    return t
-                return make_view(self, "slice", (items,), r, "Select")
-        return _ops.select(self, dim, index)
-
-    def narrow(
-        self,
-        dim: _int | None = None,
-        start: _int | Tensor | None = None,
-        length: _int | None = None,
-        *,
-        dimension: _int | None = None,
-    ) -> Tensor:
-        """The view of `length` entries of dimension `dim` from `start`."""
-        if dim is None or dimension is not None:
-            dim = only_one("narrow", dim=dim, dimension=dimension)
-        a = self._a
-        shape = a.shape
-        n = len(shape)
-        if type(dim) is int and type(start) is int and type(length) is int and -n <= dim < n:
-            d = dim if dim >= 0 else dim + n
-            if 0 <= start <= start + length <= shape[d]:
-                be = self._be
-                piece = slice(start, start + length, 1)
-                items = (*[slice(0, k, 1) for k in shape[:d]], piece) if d else (piece,)
+                d = dim if dim >= 0 else dim + n + 1
+                items = (*[slice(0, m, 1) for m in shape[:d]], None) if d else (None,)
                 kernel = be.part
                 r = kernel(a, items)
                 dtype = self.dtype
@@ -1586,7 +1611,7 @@ class TensorMethods:
                     t.dtype = dtype
                     t._st = st
                     t._base = self
-                    t._view = (self, "slice", (items,), "Slice")
+                    t._view = (self, "slice", (items,), "Unsqueeze")
                     t._seen = st.version
                     if not recording():
                         t._rg = VIEW
@@ -1597,28 +1622,106 @@ class TensorMethods:
                     else:
                         t._rg = VIEW
                     return t
-                return make_view(self, "slice", (items,), r, "Slice")
-        return _ops.narrow(self, dim, start, length)
+                return make_view(self, "slice", (items,), r, "Unsqueeze")
+            return _ops.unsqueeze(self, dim)
+        except AttributeError:
+            need_self(self, "unsqueeze")
+            raise
 
-    def expand(
-        self, *given: Ints, size: Sequence[_int] | None = None, implicit: _bool = False
-    ) -> Tensor:
-        """A view in which dimensions of size 1 are repeated without copying"""
-        be = self._be
-        if be.strided and size is None:
+    def squeeze(self, dim: Ints | None = None) -> Tensor:
+        """A view without the dimensions of size 1, or without those among `dim`."""
+        try:
             a = self._a
-            sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
-            for n in sizes or ():
-                if type(n) is not int or n < 0:
-                    sizes = expanded_sizes(sizes, a.shape)
-                    break
-            if sizes is not None:
-                try:
-                    kernel = be.expand
-                    r = kernel(a, sizes)
-                except be.error:
-                    pass  # worded or copied below
+            shape = a.shape
+            n = len(shape)
+            if type(dim) is int and -n <= dim < n:
+                be = self._be
+                d = dim if dim >= 0 else dim + n
+                items = ()
+                if shape[d] == 1:
+                    items = (*[slice(0, m, 1) for m in shape[:d]], 0) if d else (0,)
+                kernel = be.part if n > 1 else be.slice
+                r = kernel(a, items)
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "slice", (items,), "Squeeze")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = VIEW
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = UNBUILT_VIEW
+                        t._fn = self._fn
+                    else:
+                        t._rg = VIEW
+                    return t
+                return make_view(self, "slice", (items,), r, "Squeeze")
+            if dim is None:
+                be = self._be
+                ones = shape.count(1)
+                head = shape[: n - shape[::-1].index(1)] if ones else ()
+                if len(head) == ones:
+                    items = (0,) * ones
                 else:
+                    items = tuple([0 if m == 1 else slice(0, m, 1) for m in head])
+                kernel = be.part if ones < n else be.slice
+                r = kernel(a, items)
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "slice", (items,), "Squeeze")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = VIEW
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = UNBUILT_VIEW
+                        t._fn = self._fn
+                    else:
+                        t._rg = VIEW
+                    return t
+                return make_view(self, "slice", (items,), r, "Squeeze")
+            return squeezed(self, dim)
+        except AttributeError:
+            need_self(self, "squeeze")
+            raise
+
+    def select(self, dim: _int, index: _int) -> Tensor:
+        """The view at one index of dimension `dim`, without that dimension."""
+        try:
+            a = self._a
+            shape = a.shape
+            n = len(shape)
+            if type(dim) is int and type(index) is int and -n <= dim < n:
+                d = dim if dim >= 0 else dim + n
+                m = shape[d]
+                if -m <= index < m:
+                    be = self._be
+                    i = index if index >= 0 else index + m
+                    items = (*[slice(0, k, 1) for k in shape[:d]], i) if d else (i,)
+                    kernel = be.part if n > 1 else be.slice
+                    r = kernel(a, items)
                     dtype = self.dtype
                     g = self._rg
                     if dtype.fp and (g is False or g is True) and be.strided:
@@ -1632,7 +1735,7 @@ class TensorMethods:
                         t.dtype = dtype
                         t._st = st
                         t._base = self
-                        t._view = (self, "expand", (sizes,), "Expand")
+                        t._view = (self, "slice", (items,), "Select")
                         t._seen = st.version
                         if not recording():
                             t._rg = VIEW
@@ -1643,108 +1746,230 @@ class TensorMethods:
                         else:
                             t._rg = VIEW
                         return t
-                    return make_view(self, "expand", (sizes,), r, "Expand")
-        return expanded(self, many("expand", "size", given, size))
+                    return make_view(self, "slice", (items,), r, "Select")
+            return _ops.select(self, dim, index)
+        except AttributeError:
+            need_self(self, "select")
+            raise
+
+    def narrow(
+        self,
+        dim: _int | None = None,
+        start: _int | Tensor | None = None,
+        length: _int | None = None,
+        *,
+        dimension: _int | None = None,
+    ) -> Tensor:
+        """The view of `length` entries of dimension `dim` from `start`."""
+        try:
+            if dim is None or dimension is not None:
+                dim = only_one("narrow", dim=dim, dimension=dimension)
+            a = self._a
+            shape = a.shape
+            n = len(shape)
+            if type(dim) is int and type(start) is int and type(length) is int and -n <= dim < n:
+                d = dim if dim >= 0 else dim + n
+                if 0 <= start <= start + length <= shape[d]:
+                    be = self._be
+                    piece = slice(start, start + length, 1)
+                    items = (*[slice(0, k, 1) for k in shape[:d]], piece) if d else (piece,)
+                    kernel = be.part
+                    r = kernel(a, items)
+                    dtype = self.dtype
+                    g = self._rg
+                    if dtype.fp and (g is False or g is True) and be.strided:
+                        st = self._st
+                        if st is None:
+                            st = storage_of(self)
+                        st.shared = True
+                        t = new(Tensor)
+                        t._a = r
+                        t._be = be
+                        t.dtype = dtype
+                        t._st = st
+                        t._base = self
+                        t._view = (self, "slice", (items,), "Slice")
+                        t._seen = st.version
+                        if not recording():
+                            t._rg = VIEW
+                            t._made = NO_GRAD
+                        elif g:
+                            t._rg = UNBUILT_VIEW
+                            t._fn = self._fn
+                        else:
+                            t._rg = VIEW
+                        return t
+                    return make_view(self, "slice", (items,), r, "Slice")
+            return _ops.narrow(self, dim, start, length)
+        except AttributeError:
+            need_self(self, "narrow")
+            raise
+
+    def expand(
+        self, *given: Ints, size: Sequence[_int] | None = None, implicit: _bool = False
+    ) -> Tensor:
+        """A view in which dimensions of size 1 are repeated without copying"""
+        try:
+            be = self._be
+            if be.strided and size is None:
+                a = self._a
+                sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
+                for n in sizes or ():
+                    if type(n) is not int or n < 0:
+                        sizes = expanded_sizes(sizes, a.shape)
+                        break
+                if sizes is not None:
+                    try:
+                        kernel = be.expand
+                        r = kernel(a, sizes)
+                    except be.error:
+                        pass  # worded or copied below
+                    else:
+                        dtype = self.dtype
+                        g = self._rg
+                        if dtype.fp and (g is False or g is True) and be.strided:
+                            st = self._st
+                            if st is None:
+                                st = storage_of(self)
+                            st.shared = True
+                            t = new(Tensor)
+                            t._a = r
+                            t._be = be
+                            t.dtype = dtype
+                            t._st = st
+                            t._base = self
+                            t._view = (self, "expand", (sizes,), "Expand")
+                            t._seen = st.version
+                            if not recording():
+                                t._rg = VIEW
+                                t._made = NO_GRAD
+                            elif g:
+                                t._rg = UNBUILT_VIEW
+                                t._fn = self._fn
+                            else:
+                                t._rg = VIEW
+                            return t
+                        return make_view(self, "expand", (sizes,), r, "Expand")
+            return expanded(self, many("expand", "size", given, size))
+        except AttributeError:
+            need_self(self, "expand")
+            raise
 
     def sum(
         self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: D.dtype | None = None
     ) -> Tensor:
         """The sum of all elements, or along one or several dimensions."""
-        if dtype is None and (self.dtype.fp or self.dtype is int64) and not modes:
-            a = self._a
-            n = len(a.shape)
-            if dim is None:
-                dims = ALL_DIMS[n]
-            elif type(dim) is int and -n <= dim < n:
-                dims = (dim if dim >= 0 else dim + n,)
-            else:
-                return summed(self, dim, keepdim)
-            be = self._be
-            kernel = be.sum
-            r = kernel(a, dims, keepdim)
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = self.dtype
-            t._rg = False
-            if self._rg and recording():
-                op_sum.record((self, dims, keepdim), t)
-            return t
-        return summed(self, dim, keepdim, dtype)
+        try:
+            if dtype is None and (self.dtype.fp or self.dtype is int64) and not modes:
+                a = self._a
+                n = len(a.shape)
+                if dim is None:
+                    dims = ALL_DIMS[n]
+                elif type(dim) is int and -n <= dim < n:
+                    dims = (dim if dim >= 0 else dim + n,)
+                else:
+                    return summed(self, dim, keepdim)
+                be = self._be
+                kernel = be.sum
+                r = kernel(a, dims, keepdim)
+                if type(r) is not be.array:
+                    r = be.to_array(r)
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = self.dtype
+                t._rg = False
+                if self._rg and recording():
+                    op_sum.record((self, dims, keepdim), t)
+                return t
+            return summed(self, dim, keepdim, dtype)
+        except AttributeError:
+            need_self(self, "sum")
+            raise
 
     def mean(
         self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: D.dtype | None = None
     ) -> Tensor:
         """The arithmetic mean of all elements, or along dimensions."""
-        if dtype is None and self.dtype.fp and not modes:
-            a = self._a
-            n = len(a.shape)
-            if dim is None:
-                dims = ALL_DIMS[n]
-            elif type(dim) is int and -n <= dim < n:
-                dims = (dim if dim >= 0 else dim + n,)
-            else:
-                return averaged(self, dim, keepdim)
-            be = self._be
-            kernel = be.mean
-            r = kernel(a, dims, keepdim)
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = self.dtype
-            t._rg = False
-            if self._rg and recording():
-                op_mean.record((self, dims, keepdim), t)
-            return t
-        return averaged(self, dim, keepdim, dtype)
+        try:
+            if dtype is None and self.dtype.fp and not modes:
+                a = self._a
+                n = len(a.shape)
+                if dim is None:
+                    dims = ALL_DIMS[n]
+                elif type(dim) is int and -n <= dim < n:
+                    dims = (dim if dim >= 0 else dim + n,)
+                else:
+                    return averaged(self, dim, keepdim)
+                be = self._be
+                kernel = be.mean
+                r = kernel(a, dims, keepdim)
+                if type(r) is not be.array:
+                    r = be.to_array(r)
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = self.dtype
+                t._rg = False
+                if self._rg and recording():
+                    op_mean.record((self, dims, keepdim), t)
+                return t
+            return averaged(self, dim, keepdim, dtype)
+        except AttributeError:
+            need_self(self, "mean")
+            raise
 
     def softmax(self, dim: _int, dtype: D.dtype | None = None) -> Tensor:
         """exp(x) / Σ exp(x) along `dim`"""
-        if dtype is None and type(dim) is int and self.dtype.is_floating_point and not modes:
-            a = self._a
-            n = len(a.shape)
-            if -n <= dim < n:
-                be = self._be
-                d = dim if dim >= 0 else dim + n
-                kernel = be.softmax
-                r = kernel(a, d)
-                if type(r) is not be.array:
-                    r = be.to_array(r)
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = self.dtype
-                t._rg = False
-                if self._rg and recording():
-                    op_softmax.record((self, d), t)
-                return t
-        return probabilities("softmax", self, dim, dtype)
+        try:
+            if dtype is None and type(dim) is int and self.dtype.is_floating_point and not modes:
+                a = self._a
+                n = len(a.shape)
+                if -n <= dim < n:
+                    be = self._be
+                    d = dim if dim >= 0 else dim + n
+                    kernel = be.softmax
+                    r = kernel(a, d)
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    t._rg = False
+                    if self._rg and recording():
+                        op_softmax.record((self, d), t)
+                    return t
+            return probabilities("softmax", self, dim, dtype)
+        except AttributeError:
+            need_self(self, "softmax")
+            raise
 
     def log_softmax(self, dim: _int, dtype: D.dtype | None = None) -> Tensor:
         """x - log Σ exp(x) along `dim`, without overflow"""
-        if dtype is None and type(dim) is int and self.dtype.is_floating_point and not modes:
-            a = self._a
-            n = len(a.shape)
-            if -n <= dim < n:
-                be = self._be
-                d = dim if dim >= 0 else dim + n
-                kernel = be.log_softmax
-                r = kernel(a, d)
-                if type(r) is not be.array:
-                    r = be.to_array(r)
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = self.dtype
-                t._rg = False
-                if self._rg and recording():
-                    op_log_softmax.record((self, d), t)
-                return t
-        return probabilities("log_softmax", self, dim, dtype)
+        try:
+            if dtype is None and type(dim) is int and self.dtype.is_floating_point and not modes:
+                a = self._a
+                n = len(a.shape)
+                if -n <= dim < n:
+                    be = self._be
+                    d = dim if dim >= 0 else dim + n
+                    kernel = be.log_softmax
+                    r = kernel(a, d)
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    t._rg = False
+                    if self._rg and recording():
+                        op_log_softmax.record((self, d), t)
+                    return t
+            return probabilities("log_softmax", self, dim, dtype)
+        except AttributeError:
+            need_self(self, "log_softmax")
+            raise
 
     @overload
     def max(self) -> Tensor: ...
@@ -1754,25 +1979,29 @@ class TensorMethods:
     def max(self, other: Tensor) -> Tensor: ...
     def max(self, *args: Any, **kwargs: Any) -> Any:
         """The largest element"""
-        if not args and not kwargs and not self.dtype.is_complex and not modes:
-            a = self._a
-            shape = a.shape
-            if 0 not in shape:
-                be = self._be
-                dims = ALL_DIMS[len(shape)]
-                kernel = be.amax
-                r = kernel(a, dims, False)
-                if type(r) is not be.array:
-                    r = be.to_array(r)
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = self.dtype
-                t._rg = False
-                if self._rg and recording():
-                    op_amax.record((self, dims, False), t)
-                return t
-        return extreme("max", self, args, kwargs)
+        try:
+            if not args and not kwargs and not self.dtype.is_complex and not modes:
+                a = self._a
+                shape = a.shape
+                if 0 not in shape:
+                    be = self._be
+                    dims = ALL_DIMS[len(shape)]
+                    kernel = be.amax
+                    r = kernel(a, dims, False)
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    t._rg = False
+                    if self._rg and recording():
+                        op_amax.record((self, dims, False), t)
+                    return t
+            return extreme("max", self, args, kwargs)
+        except AttributeError:
+            need_self(self, "max")
+            raise
 
     @overload
     def min(self) -> Tensor: ...
@@ -1782,956 +2011,1160 @@ class TensorMethods:
     def min(self, other: Tensor) -> Tensor: ...
     def min(self, *args: Any, **kwargs: Any) -> Any:
         """The smallest element"""
-        if not args and not kwargs and not self.dtype.is_complex and not modes:
-            a = self._a
-            shape = a.shape
-            if 0 not in shape:
-                be = self._be
-                dims = ALL_DIMS[len(shape)]
-                kernel = be.amin
-                r = kernel(a, dims, False)
-                if type(r) is not be.array:
-                    r = be.to_array(r)
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = self.dtype
-                t._rg = False
-                if self._rg and recording():
-                    op_amin.record((self, dims, False), t)
-                return t
-        return extreme("min", self, args, kwargs)
+        try:
+            if not args and not kwargs and not self.dtype.is_complex and not modes:
+                a = self._a
+                shape = a.shape
+                if 0 not in shape:
+                    be = self._be
+                    dims = ALL_DIMS[len(shape)]
+                    kernel = be.amin
+                    r = kernel(a, dims, False)
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    t._rg = False
+                    if self._rg and recording():
+                        op_amin.record((self, dims, False), t)
+                    return t
+            return extreme("min", self, args, kwargs)
+        except AttributeError:
+            need_self(self, "min")
+            raise
 
     def __matmul__(self, other: Tensor) -> Tensor:
-        k = type(other)
-        if k is Tensor or k in PLAIN:
-            be = self._be
-            if be is other._be and self.dtype is other.dtype and not modes:
-                kernel = be.matmul
-                try:
-                    r = kernel(self._a, other._a)
-                except be.error as error:
-                    raise kernel_error("matmul", error, (self, other)) from error
-                if type(r) is not be.array:
-                    r = be.to_array(r)
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = self.dtype
-                t._rg = False
-                if (self._rg or other._rg) and recording():
-                    record_binary(t, self, other, node_matmul)
-                return t
-        elif not isinstance(other, Tensor):
-            return NotImplemented
-        return slow_matmul(self, other)
+        try:
+            k = type(other)
+            if k is Tensor or k in PLAIN:
+                be = self._be
+                if be is other._be and self.dtype is other.dtype and not modes:
+                    kernel = be.matmul
+                    try:
+                        r = kernel(self._a, other._a)
+                    except be.error as error:
+                        raise kernel_error("matmul", error, (self, other)) from error
+                    if type(r) is not be.array:
+                        r = be.to_array(r)
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = self.dtype
+                    t._rg = False
+                    if (self._rg or other._rg) and recording():
+                        record_binary(t, self, other, node_matmul)
+                    return t
+            elif not isinstance(other, Tensor):
+                return NotImplemented
+            return slow_matmul(self, other)
+        except AttributeError:
+            need_self(self, "__matmul__")
+            raise
 
     def __radd__(self, other: Tensor | Number) -> Tensor:
         # A number comes second, where the short way and the kernels for large arrays expect it.
-        if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:
-            return Tensor.__add__(self, other)
-        result = slow_binary("add", other, self)
-        if result is NotImplemented and hasattr(other, "__array_ufunc__"):
-            # Python would ask an array of objects to concatenate, and NumPy says that it cannot.
-            kinds = f"{type(other).__name__!r} and {type(self).__name__!r}"
-            raise TypeError(f"unsupported operand type(s) for +: {kinds}")
-        return result
+        try:
+            if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:
+                return Tensor.__add__(self, other)
+            result = slow_binary("add", other, self)
+            if result is NotImplemented and hasattr(other, "__array_ufunc__"):
+                # Python would ask an array of objects to concatenate, and NumPy says that it cannot.
+                kinds = f"{type(other).__name__!r} and {type(self).__name__!r}"
+                raise TypeError(f"unsupported operand type(s) for +: {kinds}")
+            return result
+        except AttributeError:
+            need_self(self, "__radd__")
+            raise
 
     def __rmul__(self, other: Tensor | Number) -> Tensor:
-        if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:
-            return Tensor.__mul__(self, other)
-        return slow_binary("mul", other, self)
+        try:
+            if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:
+                return Tensor.__mul__(self, other)
+            return slow_binary("mul", other, self)
+        except AttributeError:
+            need_self(self, "__rmul__")
+            raise
 
     def __rtruediv__(self, other: Tensor | Number) -> Tensor:
         # As in PyTorch, which saves the reciprocal: the tensor may be written to before backward.
         try:
-            return self.reciprocal() * other
-        except (TypeError, ValueError) as error:
-            if isinstance(other, (Tensor, int, float, complex)) or said_on_purpose(error):
-                raise
-            raise TypeError(
-                f"unsupported operand type(s) for /: '{type(other).__name__}' and 'Tensor'"
-            ) from error
+            try:
+                return self.reciprocal() * other
+            except (TypeError, ValueError) as error:
+                if isinstance(other, (Tensor, int, float, complex)) or said_on_purpose(error):
+                    raise
+                raise TypeError(
+                    f"unsupported operand type(s) for /: '{type(other).__name__}' and 'Tensor'"
+                ) from error
+        except AttributeError:
+            need_self(self, "__rtruediv__")
+            raise
 
     def __rmatmul__(self, other: Tensor) -> Tensor:
         # Subclasses are asked first, also for the right operand.
-        return slow_matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+        try:
+            return slow_matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+        except AttributeError:
+            need_self(self, "__rmatmul__")
+            raise
 
     def __neg__(self) -> Tensor:
-        return self.neg()
+        try:
+            return self.neg()
+        except AttributeError:
+            need_self(self, "__neg__")
+            raise
 
     def __pos__(self) -> Tensor:
-        return self
+        try:
+            return self
+        except AttributeError:
+            need_self(self, "__pos__")
+            raise
 
     def __abs__(self) -> Tensor:
-        return self.abs()
+        try:
+            return self.abs()
+        except AttributeError:
+            need_self(self, "__abs__")
+            raise
 
     def __invert__(self) -> Tensor:
         try:
-            return self.bitwise_not()
-        except NotImplementedError:
-            if self.dtype.category < 2:
-                raise
-            raise TypeError(
-                "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
-            ) from None
+            try:
+                return self.bitwise_not()
+            except NotImplementedError:
+                if self.dtype.category < 2:
+                    raise
+                raise TypeError(
+                    "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+                ) from None
+        except AttributeError:
+            need_self(self, "__invert__")
+            raise
 
     def abs(self) -> Tensor:
         """Absolute value"""
-        be = self._be
-        if modes:
-            return slow_unary("abs", self)
-        kernel = be.abs
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("abs", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = be.dtype_of(r)
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_abs)
-        return t
+            be = self._be
+            if modes:
+                return slow_unary("abs", self)
+            kernel = be.abs
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("abs", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = be.dtype_of(r)
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_abs)
+            return t
+        except AttributeError:
+            need_self(self, "abs")
+            raise
 
     def acos(self) -> Tensor:
         """Inverse cosine in radians"""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("acos", self)
-        kernel = be.acos
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("acos", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_acos)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("acos", self)
+            kernel = be.acos
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("acos", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_acos)
+            return t
+        except AttributeError:
+            need_self(self, "acos")
+            raise
 
     def acosh(self) -> Tensor:
         """The inverse of cosh, not negative"""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("acosh", self)
-        kernel = be.acosh
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("acosh", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_acosh)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("acosh", self)
+            kernel = be.acosh
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("acosh", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_acosh)
+            return t
+        except AttributeError:
+            need_self(self, "acosh")
+            raise
 
     def angle(self) -> Tensor:
         """The angle of each number with the positive real axis, in radians: 0 or pi for real ones."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("angle", self)
-        kernel = be.angle
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("angle", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = be.dtype_of(r)
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_angle)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("angle", self)
+            kernel = be.angle
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("angle", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = be.dtype_of(r)
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_angle)
+            return t
+        except AttributeError:
+            need_self(self, "angle")
+            raise
 
     def asin(self) -> Tensor:
         """Inverse sine in radians"""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("asin", self)
-        kernel = be.asin
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("asin", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_asin)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("asin", self)
+            kernel = be.asin
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("asin", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_asin)
+            return t
+        except AttributeError:
+            need_self(self, "asin")
+            raise
 
     def asinh(self) -> Tensor:
         """The inverse of sinh."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("asinh", self)
-        kernel = be.asinh
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("asinh", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_asinh)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("asinh", self)
+            kernel = be.asinh
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("asinh", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_asinh)
+            return t
+        except AttributeError:
+            need_self(self, "asinh")
+            raise
 
     def atan(self) -> Tensor:
         """Inverse tangent in radians."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("atan", self)
-        kernel = be.atan
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("atan", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_atan)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("atan", self)
+            kernel = be.atan
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("atan", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_atan)
+            return t
+        except AttributeError:
+            need_self(self, "atan")
+            raise
 
     def atanh(self) -> Tensor:
         """The inverse of tanh"""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("atanh", self)
-        kernel = be.atanh
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("atanh", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_atanh)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("atanh", self)
+            kernel = be.atanh
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("atanh", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_atanh)
+            return t
+        except AttributeError:
+            need_self(self, "atanh")
+            raise
 
     def bitwise_not(self) -> Tensor:
         """Bitwise complement of integers, logical complement of bools."""
-        be = self._be
-        if modes:
-            return slow_unary("bitwise_not", self)
-        kernel = be.bitwise_not
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("bitwise_not", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        return t
+            be = self._be
+            if modes or self.dtype.category >= 2:
+                return slow_unary("bitwise_not", self)
+            kernel = be.bitwise_not
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("bitwise_not", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            return t
+        except AttributeError:
+            need_self(self, "bitwise_not")
+            raise
 
     def ceil(self) -> Tensor:
         """The smallest integer not below each element."""
-        be = self._be
-        if modes:
-            return slow_unary("ceil", self)
-        kernel = be.ceil
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("ceil", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_ceil)
-        return t
+            be = self._be
+            if modes:
+                return slow_unary("ceil", self)
+            kernel = be.ceil
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("ceil", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_ceil)
+            return t
+        except AttributeError:
+            need_self(self, "ceil")
+            raise
 
     def cos(self) -> Tensor:
         """Cosine of angles in radians."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("cos", self)
-        kernel = be.cos
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("cos", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_cos)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("cos", self)
+            kernel = be.cos
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("cos", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_cos)
+            return t
+        except AttributeError:
+            need_self(self, "cos")
+            raise
 
     def cosh(self) -> Tensor:
         """Hyperbolic cosine."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("cosh", self)
-        kernel = be.cosh
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("cosh", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_cosh)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("cosh", self)
+            kernel = be.cosh
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("cosh", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_cosh)
+            return t
+        except AttributeError:
+            need_self(self, "cosh")
+            raise
 
     def digamma(self) -> Tensor:
         """The derivative of log Γ(x)."""
-        be = self._be
-        if modes or self.dtype.category != 2:
-            return slow_unary("digamma", self)
-        kernel = be.digamma
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("digamma", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_digamma)
-        return t
+            be = self._be
+            if modes or self.dtype.category != 2:
+                return slow_unary("digamma", self)
+            kernel = be.digamma
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("digamma", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_digamma)
+            return t
+        except AttributeError:
+            need_self(self, "digamma")
+            raise
 
     def erf(self) -> Tensor:
         """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
-        be = self._be
-        if modes or self.dtype.category != 2:
-            return slow_unary("erf", self)
-        kernel = be.erf
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("erf", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_erf)
-        return t
+            be = self._be
+            if modes or self.dtype.category != 2:
+                return slow_unary("erf", self)
+            kernel = be.erf
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("erf", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_erf)
+            return t
+        except AttributeError:
+            need_self(self, "erf")
+            raise
 
     def erfc(self) -> Tensor:
         """The complementary error function 1 - erf(x), accurate in its tail."""
-        be = self._be
-        if modes or self.dtype.category != 2:
-            return slow_unary("erfc", self)
-        kernel = be.erfc
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("erfc", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_erfc)
-        return t
+            be = self._be
+            if modes or self.dtype.category != 2:
+                return slow_unary("erfc", self)
+            kernel = be.erfc
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("erfc", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_erfc)
+            return t
+        except AttributeError:
+            need_self(self, "erfc")
+            raise
 
     def erfinv(self) -> Tensor:
         """The inverse of erf on (-1, 1): infinite at the ends, nan outside."""
-        be = self._be
-        if modes or self.dtype.category != 2:
-            return slow_unary("erfinv", self)
-        kernel = be.erfinv
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("erfinv", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_erfinv)
-        return t
+            be = self._be
+            if modes or self.dtype.category != 2:
+                return slow_unary("erfinv", self)
+            kernel = be.erfinv
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("erfinv", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_erfinv)
+            return t
+        except AttributeError:
+            need_self(self, "erfinv")
+            raise
 
     def exp(self) -> Tensor:
         """e raised to each element."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("exp", self)
-        kernel = be.exp
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("exp", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_exp)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("exp", self)
+            kernel = be.exp
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("exp", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_exp)
+            return t
+        except AttributeError:
+            need_self(self, "exp")
+            raise
 
     def expm1(self) -> Tensor:
         """exp(x) - 1, accurate near zero."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("expm1", self)
-        kernel = be.expm1
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("expm1", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_expm1)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("expm1", self)
+            kernel = be.expm1
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("expm1", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_expm1)
+            return t
+        except AttributeError:
+            need_self(self, "expm1")
+            raise
 
     def floor(self) -> Tensor:
         """The largest integer not above each element."""
-        be = self._be
-        if modes:
-            return slow_unary("floor", self)
-        kernel = be.floor
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("floor", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_floor)
-        return t
+            be = self._be
+            if modes:
+                return slow_unary("floor", self)
+            kernel = be.floor
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("floor", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_floor)
+            return t
+        except AttributeError:
+            need_self(self, "floor")
+            raise
 
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind, I₀."""
-        be = self._be
-        if modes or self.dtype.category != 2:
-            return slow_unary("i0", self)
-        kernel = be.i0
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("i0", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_i0)
-        return t
+            be = self._be
+            if modes or self.dtype.category != 2:
+                return slow_unary("i0", self)
+            kernel = be.i0
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("i0", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_i0)
+            return t
+        except AttributeError:
+            need_self(self, "i0")
+            raise
 
     def isfinite(self) -> Tensor:
         """Whether each element is neither infinite nor nan."""
-        be = self._be
-        if modes:
-            return slow_unary("isfinite", self)
-        kernel = be.isfinite
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("isfinite", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = bool_
-        t._rg = False
-        return t
+            be = self._be
+            if modes:
+                return slow_unary("isfinite", self)
+            kernel = be.isfinite
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("isfinite", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = bool_
+            t._rg = False
+            return t
+        except AttributeError:
+            need_self(self, "isfinite")
+            raise
 
     def lgamma(self) -> Tensor:
         """log |Γ(x)|, the logarithm of the gamma function."""
-        be = self._be
-        if modes or self.dtype.category != 2:
-            return slow_unary("lgamma", self)
-        kernel = be.lgamma
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("lgamma", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_lgamma)
-        return t
+            be = self._be
+            if modes or self.dtype.category != 2:
+                return slow_unary("lgamma", self)
+            kernel = be.lgamma
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("lgamma", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_lgamma)
+            return t
+        except AttributeError:
+            need_self(self, "lgamma")
+            raise
 
     def log(self) -> Tensor:
         """Natural logarithm"""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("log", self)
-        kernel = be.log
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("log", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_log)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("log", self)
+            kernel = be.log
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("log", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_log)
+            return t
+        except AttributeError:
+            need_self(self, "log")
+            raise
 
     def log10(self) -> Tensor:
         """Logarithm to base 10."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("log10", self)
-        kernel = be.log10
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("log10", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_log10)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("log10", self)
+            kernel = be.log10
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("log10", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_log10)
+            return t
+        except AttributeError:
+            need_self(self, "log10")
+            raise
 
     def log1p(self) -> Tensor:
         """log(1 + x), accurate near zero."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("log1p", self)
-        kernel = be.log1p
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("log1p", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_log1p)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("log1p", self)
+            kernel = be.log1p
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("log1p", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_log1p)
+            return t
+        except AttributeError:
+            need_self(self, "log1p")
+            raise
 
     def log2(self) -> Tensor:
         """Logarithm to base 2."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("log2", self)
-        kernel = be.log2
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("log2", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_log2)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("log2", self)
+            kernel = be.log2
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("log2", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_log2)
+            return t
+        except AttributeError:
+            need_self(self, "log2")
+            raise
 
     def neg(self) -> Tensor:
         """-x."""
-        be = self._be
-        if modes:
-            return slow_unary("neg", self)
-        kernel = be.neg
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("neg", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_neg)
-        return t
+            be = self._be
+            if modes or self.dtype is bool_:
+                return slow_unary("neg", self)
+            kernel = be.neg
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("neg", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_neg)
+            return t
+        except AttributeError:
+            need_self(self, "neg")
+            raise
 
     def reciprocal(self) -> Tensor:
         """1 / x."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("reciprocal", self)
-        kernel = be.reciprocal
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("reciprocal", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_reciprocal)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("reciprocal", self)
+            kernel = be.reciprocal
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("reciprocal", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_reciprocal)
+            return t
+        except AttributeError:
+            need_self(self, "reciprocal")
+            raise
 
     def relu(self) -> Tensor:
         """max(x, 0) for each element"""
-        be = self._be
-        if modes or self.dtype is bool_:
-            return slow_unary("relu", self)
-        kernel = be.relu
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("relu", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_relu)
-        return t
+            be = self._be
+            if modes or self.dtype is bool_:
+                return slow_unary("relu", self)
+            kernel = be.relu
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("relu", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_relu)
+            return t
+        except AttributeError:
+            need_self(self, "relu")
+            raise
 
     def round(self, *, decimals: _int = 0) -> Tensor:
         """Each element rounded to the nearest integer (or to `decimals` places), half to even."""
-        be = self._be
-        if modes or decimals or self.dtype.category != 2:
-            return _ops.round(self, decimals=decimals)
-        kernel = be.round
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("round", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_round)
-        return t
+            be = self._be
+            if modes or decimals or self.dtype.category != 2:
+                return _ops.round(self, decimals=decimals)
+            kernel = be.round
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("round", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_round)
+            return t
+        except AttributeError:
+            need_self(self, "round")
+            raise
 
     def rsqrt(self) -> Tensor:
         """Reciprocal of the square root."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("rsqrt", self)
-        kernel = be.rsqrt
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("rsqrt", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_rsqrt)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("rsqrt", self)
+            kernel = be.rsqrt
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("rsqrt", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_rsqrt)
+            return t
+        except AttributeError:
+            need_self(self, "rsqrt")
+            raise
 
     def sgn(self) -> Tensor:
         """z/|z| of complex numbers, 0 at 0"""
-        be = self._be
-        if modes:
-            return slow_unary("sgn", self)
-        kernel = be.sgn
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("sgn", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_sgn)
-        return t
+            be = self._be
+            if modes:
+                return slow_unary("sgn", self)
+            kernel = be.sgn
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("sgn", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_sgn)
+            return t
+        except AttributeError:
+            need_self(self, "sgn")
+            raise
 
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x))."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("sigmoid", self)
-        kernel = be.sigmoid
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("sigmoid", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_sigmoid)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("sigmoid", self)
+            kernel = be.sigmoid
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("sigmoid", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_sigmoid)
+            return t
+        except AttributeError:
+            need_self(self, "sigmoid")
+            raise
 
     def sign(self) -> Tensor:
         """-1, 0 or 1 as the sign of each element."""
-        be = self._be
-        if modes or self.dtype.is_complex:
-            return slow_unary("sign", self)
-        kernel = be.sign
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("sign", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_sign)
-        return t
+            be = self._be
+            if modes or self.dtype.is_complex:
+                return slow_unary("sign", self)
+            kernel = be.sign
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("sign", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_sign)
+            return t
+        except AttributeError:
+            need_self(self, "sign")
+            raise
 
     def sin(self) -> Tensor:
         """Sine of angles in radians."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("sin", self)
-        kernel = be.sin
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("sin", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_sin)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("sin", self)
+            kernel = be.sin
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("sin", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_sin)
+            return t
+        except AttributeError:
+            need_self(self, "sin")
+            raise
 
     def sinh(self) -> Tensor:
         """Hyperbolic sine."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("sinh", self)
-        kernel = be.sinh
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("sinh", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_sinh)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("sinh", self)
+            kernel = be.sinh
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("sinh", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_sinh)
+            return t
+        except AttributeError:
+            need_self(self, "sinh")
+            raise
 
     def sqrt(self) -> Tensor:
         """Square root"""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("sqrt", self)
-        kernel = be.sqrt
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("sqrt", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_sqrt)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("sqrt", self)
+            kernel = be.sqrt
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("sqrt", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_sqrt)
+            return t
+        except AttributeError:
+            need_self(self, "sqrt")
+            raise
 
     def square(self) -> Tensor:
         """x * x."""
-        be = self._be
-        if modes:
-            return slow_unary("square", self)
-        kernel = be.square
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("square", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_square)
-        return t
+            be = self._be
+            if modes:
+                return slow_unary("square", self)
+            kernel = be.square
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("square", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_square)
+            return t
+        except AttributeError:
+            need_self(self, "square")
+            raise
 
     def tan(self) -> Tensor:
         """Tangent of angles in radians."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("tan", self)
-        kernel = be.tan
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("tan", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_tan)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("tan", self)
+            kernel = be.tan
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("tan", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_tan)
+            return t
+        except AttributeError:
+            need_self(self, "tan")
+            raise
 
     def tanh(self) -> Tensor:
         """Hyperbolic tangent."""
-        be = self._be
-        if modes or not self.dtype.fp:
-            return slow_unary("tanh", self)
-        kernel = be.tanh
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("tanh", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_tanh)
-        return t
+            be = self._be
+            if modes or not self.dtype.fp:
+                return slow_unary("tanh", self)
+            kernel = be.tanh
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("tanh", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_tanh)
+            return t
+        except AttributeError:
+            need_self(self, "tanh")
+            raise
 
     def trunc(self) -> Tensor:
         """Each element without its fractional part."""
-        be = self._be
-        if modes:
-            return slow_unary("trunc", self)
-        kernel = be.trunc
         try:
-            r = kernel(self._a)
-        except be.error as error:
-            raise kernel_error("trunc", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_trunc)
-        return t
+            be = self._be
+            if modes:
+                return slow_unary("trunc", self)
+            kernel = be.trunc
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("trunc", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_trunc)
+            return t
+        except AttributeError:
+            need_self(self, "trunc")
+            raise
 
     def absolute(self) -> Tensor:
         """Absolute value"""
@@ -2739,11 +3172,15 @@ class TensorMethods:
 
     def add(self, other: Tensor | Number, *legacy: Tensor | Number, alpha: Number = 1) -> Tensor:
         """input + alpha * other."""
-        if not legacy and alpha == 1:
-            result = self.__add__(other)
-            if result is not NotImplemented:
-                return result
-        return _ops.add(self, other, *legacy, alpha=alpha)
+        try:
+            if not legacy and alpha == 1:
+                result = self.__add__(other)
+                if result is not NotImplemented:
+                    return result
+            return _ops.add(self, other, *legacy, alpha=alpha)
+        except AttributeError:
+            need_self(self, "add")
+            raise
 
     def addbmm(self, batch1: Tensor | Number, batch2: Tensor | Number, *legacy: Tensor | Number, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """beta * input + alpha * the sum over the batch of batch1[i] @ batch2[i]."""
@@ -2795,7 +3232,11 @@ class TensorMethods:
 
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
         """Replace each element by what a Python function makes of it"""
-        return _ops.apply_(self, callable)
+        try:
+            return _ops.apply_(self, callable)
+        except AttributeError:
+            need_self(self, "apply_")
+            raise
 
     def arccos(self) -> Tensor:
         """Inverse cosine in radians"""
@@ -2859,9 +3300,13 @@ class TensorMethods:
 
     def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None, p_tensor: Tensor | _float | None = None) -> Tensor:
         """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
-        if p_tensor is not None:
-            p = p_tensor
-        return _ops.bernoulli_(self, p, generator=generator)
+        try:
+            if p_tensor is not None:
+                p = p_tensor
+            return _ops.bernoulli_(self, p, generator=generator)
+        except AttributeError:
+            need_self(self, "bernoulli_")
+            raise
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often each number 0, 1, ..."""
@@ -2889,9 +3334,13 @@ class TensorMethods:
 
     def bmm(self, mat2: Tensor | None = None, *, batch2: Tensor | None = None) -> Tensor:
         """The products of two batches of matrices, (b, n, k) and (b, k, m)."""
-        if mat2 is None or batch2 is not None:
-            mat2 = only_one("bmm", mat2=mat2, batch2=batch2)
-        return _ops.bmm(self, mat2)
+        try:
+            if mat2 is None or batch2 is not None:
+                mat2 = only_one("bmm", mat2=mat2, batch2=batch2)
+            return _ops.bmm(self, mat2)
+        except AttributeError:
+            need_self(self, "bmm")
+            raise
 
     def broadcast_to(self, *given: Ints, size: Ints | None = None) -> Tensor:
         """``input.expand(size)``."""
@@ -2911,7 +3360,11 @@ class TensorMethods:
 
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of the Cauchy distribution."""
-        return _ops.cauchy_(self, median, sigma, generator=generator)
+        try:
+            return _ops.cauchy_(self, median, sigma, generator=generator)
+        except AttributeError:
+            need_self(self, "cauchy_")
+            raise
 
     def cholesky(self, upper: _bool = False) -> Tensor:
         """The lower L with L Lᴴ = A, or the upper U with Uᴴ U = A, of a positive-definite matrix."""
@@ -2923,9 +3376,13 @@ class TensorMethods:
 
     def cholesky_solve(self, L: Tensor | None = None, upper: _bool = False, *, input2: Tensor | None = None) -> Tensor:
         """X with A X = B for a Cholesky factor of A: L with L Lᴴ = A, or upper U with Uᴴ U = A."""
-        if L is None or input2 is not None:
-            L = only_one("cholesky_solve", L=L, input2=input2)
-        return _ops.cholesky_solve(self, L, upper)
+        try:
+            if L is None or input2 is not None:
+                L = only_one("cholesky_solve", L=L, input2=input2)
+            return _ops.cholesky_solve(self, L, upper)
+        except AttributeError:
+            need_self(self, "cholesky_solve")
+            raise
 
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """At most `chunks` views of equal size along `dim` (the last may be smaller)."""
@@ -2949,7 +3406,11 @@ class TensorMethods:
 
     def coalesce(self) -> Tensor:
         """A sparse tensor with sorted positions, each stored once."""
-        return _ops.coalesce(self)
+        try:
+            return _ops.coalesce(self)
+        except AttributeError:
+            need_self(self, "coalesce")
+            raise
 
     def conj(self) -> Tensor:
         """The complex conjugates, computed at once"""
@@ -3001,7 +3462,11 @@ class TensorMethods:
 
     def dense_dim(self) -> _int:
         """The number of dimensions that each stored value has: all of a dense tensor."""
-        return _ops.dense_dim(self)
+        try:
+            return _ops.dense_dim(self)
+        except AttributeError:
+            need_self(self, "dense_dim")
+            raise
 
     def det(self) -> Tensor:
         """The determinant of square matrices"""
@@ -3037,13 +3502,17 @@ class TensorMethods:
 
     def div(self, other: Tensor | Number | None = None, *, rounding_mode: str | None = None, value: Tensor | Number | None = None) -> Tensor:
         """input / other: true division, or rounded towards zero ('trunc') or down ('floor')."""
-        if other is None or value is not None:
-            other = only_one("div", other=other, value=value)
-        if rounding_mode is None:
-            result = self.__truediv__(other)
-            if result is not NotImplemented:
-                return result
-        return _ops.div(self, other, rounding_mode=rounding_mode)
+        try:
+            if other is None or value is not None:
+                other = only_one("div", other=other, value=value)
+            if rounding_mode is None:
+                result = self.__truediv__(other)
+                if result is not NotImplemented:
+                    return result
+            return _ops.div(self, other, rounding_mode=rounding_mode)
+        except AttributeError:
+            need_self(self, "div")
+            raise
 
     def divide(self, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
         """input / other: true division, or rounded towards zero ('trunc') or down ('floor')."""
@@ -3051,9 +3520,13 @@ class TensorMethods:
 
     def dot(self, tensor: Tensor | None = None, *, tensor2: Tensor | None = None) -> Tensor:
         """The inner product of two vectors."""
-        if tensor is None or tensor2 is not None:
-            tensor = only_one("dot", tensor=tensor, tensor2=tensor2)
-        return _ops.dot(self, tensor)
+        try:
+            if tensor is None or tensor2 is not None:
+                tensor = only_one("dot", tensor=tensor, tensor2=tensor2)
+            return _ops.dot(self, tensor)
+        except AttributeError:
+            need_self(self, "dot")
+            raise
 
     def dsplit(self, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
         """`tensor_split` into equal parts along dimension 2."""
@@ -3065,10 +3538,14 @@ class TensorMethods:
 
     def eq(self, other: Tensor | Number) -> Tensor:
         """Whether elements are equal."""
-        result = self.__eq__(other)
-        if result is not NotImplemented:
-            return result
-        return _ops.eq(self, other)
+        try:
+            result = self.__eq__(other)
+            if result is not NotImplemented:
+                return result
+            return _ops.eq(self, other)
+        except AttributeError:
+            need_self(self, "eq")
+            raise
 
     def exp2(self) -> Tensor:
         """2 raised to each element."""
@@ -3080,15 +3557,27 @@ class TensorMethods:
 
     def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of density lambd * exp(-lambd * x)."""
-        return _ops.exponential_(self, lambd, generator=generator)
+        try:
+            return _ops.exponential_(self, lambd, generator=generator)
+        except AttributeError:
+            need_self(self, "exponential_")
+            raise
 
     def fft(self, signal_ndim: _int, normalized: _bool = False) -> Tensor:
         """The transform of complex numbers given as pairs, over the last `signal_ndim` dimensions."""
-        return _ops.fft(self, signal_ndim, normalized)
+        try:
+            return _ops.fft(self, signal_ndim, normalized)
+        except AttributeError:
+            need_self(self, "fft")
+            raise
 
     def fill_diagonal_(self, fill_value: _float, wrap: _bool = False) -> Tensor:
         """Write `fill_value` on the main diagonal, of a matrix or of a cube of any rank."""
-        return _ops.fill_diagonal_(self, fill_value, wrap)
+        try:
+            return _ops.fill_diagonal_(self, fill_value, wrap)
+        except AttributeError:
+            need_self(self, "fill_diagonal_")
+            raise
 
     def fix(self) -> Tensor:
         """Each element without its fractional part."""
@@ -3124,9 +3613,13 @@ class TensorMethods:
 
     def fmod(self, other: Tensor | Number | None = None, *, divisor: Tensor | Number | None = None) -> Tensor:
         """The rest of a division whose quotient is truncated: the sign of `input`."""
-        if other is None or divisor is not None:
-            other = only_one("fmod", other=other, divisor=divisor)
-        return _ops.fmod(self, other)
+        try:
+            if other is None or divisor is not None:
+                other = only_one("fmod", other=other, divisor=divisor)
+            return _ops.fmod(self, other)
+        except AttributeError:
+            need_self(self, "fmod")
+            raise
 
     def frac(self) -> Tensor:
         """What follows the decimal point, with the sign of the number."""
@@ -3146,10 +3639,14 @@ class TensorMethods:
 
     def ge(self, other: Tensor | Number) -> Tensor:
         """Whether input >= other."""
-        result = self.__ge__(other)
-        if result is not NotImplemented:
-            return result
-        return _ops.ge(self, other)
+        try:
+            result = self.__ge__(other)
+            if result is not NotImplemented:
+                return result
+            return _ops.ge(self, other)
+        except AttributeError:
+            need_self(self, "ge")
+            raise
 
     def gels(self, A: Tensor) -> R.lstsq:
         """The X that minimises the norm of A X - B"""
@@ -3157,7 +3654,11 @@ class TensorMethods:
 
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
         """Fill with the number of trials of probability `p` up to the first success."""
-        return _ops.geometric_(self, p, generator=generator)
+        try:
+            return _ops.geometric_(self, p, generator=generator)
+        except AttributeError:
+            need_self(self, "geometric_")
+            raise
 
     def geqrf(self) -> R.geqrf:
         """LAPACK's QR decomposition: R with reflectors below it, and their factors."""
@@ -3181,10 +3682,14 @@ class TensorMethods:
 
     def gt(self, other: Tensor | Number) -> Tensor:
         """Whether input > other."""
-        result = self.__gt__(other)
-        if result is not NotImplemented:
-            return result
-        return _ops.gt(self, other)
+        try:
+            result = self.__gt__(other)
+            if result is not NotImplemented:
+                return result
+            return _ops.gt(self, other)
+        except AttributeError:
+            need_self(self, "gt")
+            raise
 
     def hardshrink(self, lambd: _float = 0.5) -> Tensor:
         """x where abs(x) > `lambd`, else 0."""
@@ -3198,7 +3703,7 @@ class TensorMethods:
         """How many elements fall into each of `bins` equal intervals of [min, max]."""
         return _ops.histc(self, bins, min, max)
 
-    def histogram(self, bins: _int | Tensor, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> histogram_return:
+    def histogram(self, bins: _int | Tensor = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> histogram_return:
         """How many elements, or which sum of their weights, each bin holds"""
         return _ops.histogram(self, bins, range=range, weight=weight, density=density)
 
@@ -3224,27 +3729,43 @@ class TensorMethods:
 
     def index_add(self, dim: _int, index: Tensor, source: Tensor | None = None, *, alpha: Number = 1, tensor: Tensor | None = None) -> Tensor:
         """A copy with ``alpha * source[..., i, ...]`` added to entry ``index[i]`` of `dim`, for each i."""
-        if source is None or tensor is not None:
-            source = only_one("index_add", source=source, tensor=tensor)
-        return _ops.index_add(self, dim, index, source, alpha=alpha)
+        try:
+            if source is None or tensor is not None:
+                source = only_one("index_add", source=source, tensor=tensor)
+            return _ops.index_add(self, dim, index, source, alpha=alpha)
+        except AttributeError:
+            need_self(self, "index_add")
+            raise
 
     def index_copy(self, dim: _int, index: Tensor, source: Tensor | None = None, *, tensor: Tensor | None = None) -> Tensor:
         """A copy with entry ``index[i]`` of `dim` replaced by entry i of `source`."""
-        if source is None or tensor is not None:
-            source = only_one("index_copy", source=source, tensor=tensor)
-        return _ops.index_copy(self, dim, index, source)
+        try:
+            if source is None or tensor is not None:
+                source = only_one("index_copy", source=source, tensor=tensor)
+            return _ops.index_copy(self, dim, index, source)
+        except AttributeError:
+            need_self(self, "index_copy")
+            raise
 
     def index_fill(self, dim: _int, index: Tensor, value: Tensor | Number | None = None, *, val: Tensor | Number | None = None) -> Tensor:
         """A copy with the entries `index` of `dim` filled with one value, a number or a 0-d tensor."""
-        if value is None or val is not None:
-            value = only_one("index_fill", value=value, val=val)
-        return _ops.index_fill(self, dim, index, value)
+        try:
+            if value is None or val is not None:
+                value = only_one("index_fill", value=value, val=val)
+            return _ops.index_fill(self, dim, index, value)
+        except AttributeError:
+            need_self(self, "index_fill")
+            raise
 
     def index_put(self, indices: Sequence[Tensor | None], values: Tensor | None = None, accumulate: _bool = False, *, value: Tensor | None = None) -> Tensor:
         """A copy of `input` with `values` written (or added) where ``input[indices]`` points."""
-        if values is None or value is not None:
-            values = only_one("index_put", values=values, value=value)
-        return _ops.index_put(self, indices, values, accumulate)
+        try:
+            if values is None or value is not None:
+                values = only_one("index_put", values=values, value=value)
+            return _ops.index_put(self, indices, values, accumulate)
+        except AttributeError:
+            need_self(self, "index_put")
+            raise
 
     def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
         """A copy with entry ``index[i]`` of `dim` combined with entry i of `source`, for each i."""
@@ -3256,7 +3777,11 @@ class TensorMethods:
 
     def indices(self) -> Tensor:
         """The positions that a coalesced sparse tensor stores, (sparse_dim, nnz)."""
-        return _ops.indices(self)
+        try:
+            return _ops.indices(self)
+        except AttributeError:
+            need_self(self, "indices")
+            raise
 
     def inner(self, other: Tensor) -> Tensor:
         """Sums of products over the last dimension of both"""
@@ -3272,7 +3797,11 @@ class TensorMethods:
 
     def is_coalesced(self) -> _bool:
         """Whether a sparse tensor stores sorted positions, each once."""
-        return _ops.is_coalesced(self)
+        try:
+            return _ops.is_coalesced(self)
+        except AttributeError:
+            need_self(self, "is_coalesced")
+            raise
 
     def is_conj(self) -> _bool:
         """Whether a conjugation is put off: never, since `conj` computes at once."""
@@ -3332,10 +3861,14 @@ class TensorMethods:
 
     def le(self, other: Tensor | Number) -> Tensor:
         """Whether input <= other."""
-        result = self.__le__(other)
-        if result is not NotImplemented:
-            return result
-        return _ops.le(self, other)
+        try:
+            result = self.__le__(other)
+            if result is not NotImplemented:
+                return result
+            return _ops.le(self, other)
+        except AttributeError:
+            need_self(self, "le")
+            raise
 
     def lerp(self, end: Tensor, weight: Tensor | Number) -> Tensor:
         """input + weight * (end - input), computed from the nearer end."""
@@ -3351,7 +3884,11 @@ class TensorMethods:
 
     def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers whose logarithm is normal with `mean` and `std`."""
-        return _ops.log_normal_(self, mean, std, generator=generator)
+        try:
+            return _ops.log_normal_(self, mean, std, generator=generator)
+        except AttributeError:
+            need_self(self, "log_normal_")
+            raise
 
     def logaddexp(self, other: Tensor) -> Tensor:
         """log(eˣ + eʸ), without overflow on the way."""
@@ -3399,10 +3936,14 @@ class TensorMethods:
 
     def lt(self, other: Tensor | Number) -> Tensor:
         """Whether input < other."""
-        result = self.__lt__(other)
-        if result is not NotImplemented:
-            return result
-        return _ops.lt(self, other)
+        try:
+            result = self.__lt__(other)
+            if result is not NotImplemented:
+                return result
+            return _ops.lt(self, other)
+        except AttributeError:
+            need_self(self, "lt")
+            raise
 
     @overload
     def lu(self, pivot: _bool=True, get_infos: Literal[False]=False) -> tuple[Tensor, Tensor]: ...
@@ -3418,11 +3959,19 @@ class TensorMethods:
 
     def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
         """Replace each element by what a Python function makes of it and of the others' elements."""
-        return _ops.map2_(self, x, y, callable)
+        try:
+            return _ops.map2_(self, x, y, callable)
+        except AttributeError:
+            need_self(self, "map2_")
+            raise
 
     def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
         """Replace each element by what a Python function makes of it and of the other tensor's element."""
-        return _ops.map_(self, tensor, callable)
+        try:
+            return _ops.map_(self, tensor, callable)
+        except AttributeError:
+            need_self(self, "map_")
+            raise
 
     def masked_fill(self, mask: Tensor, value: Tensor | Number) -> Tensor:
         """`value` (a number or 0-d tensor) where `mask` holds, else the element."""
@@ -3430,9 +3979,13 @@ class TensorMethods:
 
     def masked_scatter(self, mask: Tensor, source: Tensor | None = None, *, tensor: Tensor | None = None) -> Tensor:
         """A copy with the elements where `mask` holds replaced by those of `source`, in order."""
-        if source is None or tensor is not None:
-            source = only_one("masked_scatter", source=source, tensor=tensor)
-        return _ops.masked_scatter(self, mask, source)
+        try:
+            if source is None or tensor is not None:
+                source = only_one("masked_scatter", source=source, tensor=tensor)
+            return _ops.masked_scatter(self, mask, source)
+        except AttributeError:
+            need_self(self, "masked_scatter")
+            raise
 
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where `mask` holds, as a vector"""
@@ -3440,9 +3993,13 @@ class TensorMethods:
 
     def matmul(self, other: Tensor | None = None, *, tensor2: Tensor | None = None) -> Tensor:
         """The matrix product, batched over leading dimensions"""
-        if other is None or tensor2 is not None:
-            other = only_one("matmul", other=other, tensor2=tensor2)
-        return _ops.matmul(self, other)
+        try:
+            if other is None or tensor2 is not None:
+                other = only_one("matmul", other=other, tensor2=tensor2)
+            return _ops.matmul(self, other)
+        except AttributeError:
+            need_self(self, "matmul")
+            raise
 
     def matrix_exp(self) -> Tensor:
         """The exponential of square matrices: the sum of A**k / k!."""
@@ -3494,12 +4051,16 @@ class TensorMethods:
 
     def mul(self, other: Tensor | Number | None = None, *, value: Tensor | Number | None = None) -> Tensor:
         """input * other, elementwise."""
-        if other is None or value is not None:
-            other = only_one("mul", other=other, value=value)
-        result = self.__mul__(other)
-        if result is not NotImplemented:
-            return result
-        return _ops.mul(self, other)
+        try:
+            if other is None or value is not None:
+                other = only_one("mul", other=other, value=value)
+            result = self.__mul__(other)
+            if result is not NotImplemented:
+                return result
+            return _ops.mul(self, other)
+        except AttributeError:
+            need_self(self, "mul")
+            raise
 
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None) -> Tensor:
         """`num_samples` indices drawn from each row of weights."""
@@ -3547,10 +4108,14 @@ class TensorMethods:
 
     def ne(self, other: Tensor | Number) -> Tensor:
         """Whether elements differ."""
-        result = self.__ne__(other)
-        if result is not NotImplemented:
-            return result
-        return _ops.ne(self, other)
+        try:
+            result = self.__ne__(other)
+            if result is not NotImplemented:
+                return result
+            return _ops.ne(self, other)
+        except AttributeError:
+            need_self(self, "ne")
+            raise
 
     def negative(self) -> Tensor:
         """-x."""
@@ -3574,7 +4139,11 @@ class TensorMethods:
 
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with normal numbers."""
-        return _ops.normal_(self, mean, std, generator=generator)
+        try:
+            return _ops.normal_(self, mean, std, generator=generator)
+        except AttributeError:
+            need_self(self, "normal_")
+            raise
 
     def not_equal(self, other: Tensor | Number) -> Tensor:
         """Whether elements differ."""
@@ -3582,17 +4151,25 @@ class TensorMethods:
 
     def orgqr(self, tau: Tensor | None = None, *, input2: Tensor | None = None) -> Tensor:
         """The first columns of Q of a decomposition from `geqrf`"""
-        if tau is None or input2 is not None:
-            tau = only_one("orgqr", tau=tau, input2=input2)
-        return _ops.orgqr(self, tau)
+        try:
+            if tau is None or input2 is not None:
+                tau = only_one("orgqr", tau=tau, input2=input2)
+            return _ops.orgqr(self, tau)
+        except AttributeError:
+            need_self(self, "orgqr")
+            raise
 
     def ormqr(self, tau: Tensor | None = None, other: Tensor | None = None, left: _bool = True, transpose: _bool = False, *, input2: Tensor | None = None, input3: Tensor | None = None) -> Tensor:
         """Q C, or C Q if not `left`, with the square Q of a decomposition from `geqrf`, or with Qᴴ."""
-        if tau is None or input2 is not None:
-            tau = only_one("ormqr", tau=tau, input2=input2)
-        if other is None or input3 is not None:
-            other = only_one("ormqr", other=other, input3=input3)
-        return _ops.ormqr(self, tau, other, left, transpose)
+        try:
+            if tau is None or input2 is not None:
+                tau = only_one("ormqr", tau=tau, input2=input2)
+            if other is None or input3 is not None:
+                other = only_one("ormqr", other=other, input3=input3)
+            return _ops.ormqr(self, tau, other, left, transpose)
+        except AttributeError:
+            need_self(self, "ormqr")
+            raise
 
     def outer(self, vec2: Tensor) -> Tensor:
         """The outer product of two vectors."""
@@ -3620,12 +4197,16 @@ class TensorMethods:
 
     def pow(self, other: Tensor | Number | None = None, *, exponent: Tensor | Number | None = None) -> Tensor:
         """input raised to other, elementwise"""
-        if other is None or exponent is not None:
-            other = only_one("pow", other=other, exponent=exponent)
-        result = self.__pow__(other)
-        if result is not NotImplemented:
-            return result
-        return _ops.pow(self, other)
+        try:
+            if other is None or exponent is not None:
+                other = only_one("pow", other=other, exponent=exponent)
+            result = self.__pow__(other)
+            if result is not NotImplemented:
+                return result
+            return _ops.pow(self, other)
+        except AttributeError:
+            need_self(self, "pow")
+            raise
 
     def prelu(self, weight: Tensor) -> Tensor:
         """x where x > 0, else w·x with one w, or one per channel (dimension 1)."""
@@ -3641,11 +4222,15 @@ class TensorMethods:
 
     def put(self, index: Tensor | None = None, source: Tensor | None = None, accumulate: _bool = False, *, indices: Tensor | None = None, tensor: Tensor | None = None) -> Tensor:
         """A copy with the values of `source` written (or added) at flat positions `index`."""
-        if index is None or indices is not None:
-            index = only_one("put", index=index, indices=indices)
-        if source is None or tensor is not None:
-            source = only_one("put", source=source, tensor=tensor)
-        return _ops.put(self, index, source, accumulate)
+        try:
+            if index is None or indices is not None:
+                index = only_one("put", index=index, indices=indices)
+            if source is None or tensor is not None:
+                source = only_one("put", source=source, tensor=tensor)
+            return _ops.put(self, index, source, accumulate)
+        except AttributeError:
+            need_self(self, "put")
+            raise
 
     def qr(self, some: _bool = True) -> R.qr:
         """Q with orthonormal columns and upper triangular R with Q R = A"""
@@ -3661,7 +4246,11 @@ class TensorMethods:
 
     def random_(self, *bounds: _int | None, generator: Generator | None = None) -> Tensor:
         """Fill with integers: below `to`, from `from` to `to`, or all that the dtype holds."""
-        return _ops.random_(self, *bounds, generator=generator)
+        try:
+            return _ops.random_(self, *bounds, generator=generator)
+        except AttributeError:
+            need_self(self, "random_")
+            raise
 
     def ravel(self) -> Tensor:
         """All elements in one dimension."""
@@ -3669,9 +4258,13 @@ class TensorMethods:
 
     def remainder(self, other: Tensor | Number | None = None, *, divisor: Tensor | Number | None = None) -> Tensor:
         """The rest of a division whose quotient is floored: the sign of `other`."""
-        if other is None or divisor is not None:
-            other = only_one("remainder", other=other, divisor=divisor)
-        return _ops.remainder(self, other)
+        try:
+            if other is None or divisor is not None:
+                other = only_one("remainder", other=other, divisor=divisor)
+            return _ops.remainder(self, other)
+        except AttributeError:
+            need_self(self, "remainder")
+            raise
 
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """Each sub-tensor along `dim` shrunk to the p-norm `maxnorm` where its p-norm is larger."""
@@ -3719,15 +4312,23 @@ class TensorMethods:
 
     def scatter(self, dim: _int, index: Tensor, src: Tensor | Number | None = None, *, value: Number | None = None, reduce: str | None = None, source: Tensor | Number | None = None) -> Tensor:
         """A copy of `input` with `src` (or a number) written to positions `index` along `dim`."""
-        if source is not None:
-            src = source
-        return _ops.scatter(self, dim, index, src, value=value, reduce=reduce)
+        try:
+            if source is not None:
+                src = source
+            return _ops.scatter(self, dim, index, src, value=value, reduce=reduce)
+        except AttributeError:
+            need_self(self, "scatter")
+            raise
 
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor | None = None, *, source: Tensor | None = None, other: Tensor | None = None) -> Tensor:
         """A copy of `input` with entries of `src` added at positions `index` along `dim`."""
-        if src is None or source is not None or other is not None:
-            src = only_one("scatter_add", src=src, source=source, other=other)
-        return _ops.scatter_add(self, dim, index, src)
+        try:
+            if src is None or source is not None or other is not None:
+                src = only_one("scatter_add", src=src, source=source, other=other)
+            return _ops.scatter_add(self, dim, index, src)
+        except AttributeError:
+            need_self(self, "scatter_add")
+            raise
 
     def scatter_reduce(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
         """A copy with each element combined with those of `src` whose `index` along `dim` names it."""
@@ -3755,9 +4356,13 @@ class TensorMethods:
 
     def smm(self, mat: Tensor | None = None, *, mat2: Tensor | None = None) -> Tensor:
         """A sparse matrix times a dense one, as a sparse matrix."""
-        if mat is None or mat2 is not None:
-            mat = only_one("smm", mat=mat, mat2=mat2)
-        return _ops.smm(self, mat)
+        try:
+            if mat is None or mat2 is not None:
+                mat = only_one("smm", mat=mat, mat2=mat2)
+            return _ops.smm(self, mat)
+        except AttributeError:
+            need_self(self, "smm")
+            raise
 
     def solve(self, A: Tensor) -> R.solve:
         """X with A X = B, and the LU decomposition of A."""
@@ -3769,17 +4374,29 @@ class TensorMethods:
 
     def sparse_dim(self) -> _int:
         """The number of dimensions that indices address: 0 for dense tensors."""
-        return _ops.sparse_dim(self)
+        try:
+            return _ops.sparse_dim(self)
+        except AttributeError:
+            need_self(self, "sparse_dim")
+            raise
 
     def sparse_mask(self, mask: Tensor) -> Tensor:
         """The elements of `input` at the positions that the sparse tensor `mask` stores."""
-        return _ops.sparse_mask(self, mask)
+        try:
+            return _ops.sparse_mask(self, mask)
+        except AttributeError:
+            need_self(self, "sparse_mask")
+            raise
 
     def split(self, split_size_or_sections: Ints | None = None, dim: _int = 0, *, split_size: Ints | None = None) -> tuple[Tensor, ...]:
         """Views of consecutive pieces: of one size (the last may be smaller) or of given sizes."""
-        if split_size_or_sections is None or split_size is not None:
-            split_size_or_sections = only_one("split", split_size_or_sections=split_size_or_sections, split_size=split_size)
-        return _ops.split(self, split_size_or_sections, dim)
+        try:
+            if split_size_or_sections is None or split_size is not None:
+                split_size_or_sections = only_one("split", split_size_or_sections=split_size_or_sections, split_size=split_size)
+            return _ops.split(self, split_size_or_sections, dim)
+        except AttributeError:
+            need_self(self, "split")
+            raise
 
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts of a dimension, of the given sizes."""
@@ -3799,11 +4416,15 @@ class TensorMethods:
 
     def sub(self, other: Tensor | Number, *legacy: Tensor | Number, alpha: Number = 1) -> Tensor:
         """input - alpha * other."""
-        if not legacy and alpha == 1:
-            result = self.__sub__(other)
-            if result is not NotImplemented:
-                return result
-        return _ops.sub(self, other, *legacy, alpha=alpha)
+        try:
+            if not legacy and alpha == 1:
+                result = self.__sub__(other)
+                if result is not NotImplemented:
+                    return result
+            return _ops.sub(self, other, *legacy, alpha=alpha)
+        except AttributeError:
+            need_self(self, "sub")
+            raise
 
     def subtract(self, other: Tensor | Number, *legacy: Tensor | Number, alpha: Number = 1) -> Tensor:
         """input - alpha * other."""
@@ -3831,9 +4452,13 @@ class TensorMethods:
 
     def take(self, index: Tensor | None = None, *, indices: Tensor | None = None) -> Tensor:
         """The elements at flat positions `index`, in the index's shape."""
-        if index is None or indices is not None:
-            index = only_one("take", index=index, indices=indices)
-        return _ops.take(self, index)
+        try:
+            if index is None or indices is not None:
+                index = only_one("take", index=index, indices=indices)
+            return _ops.take(self, index)
+        except AttributeError:
+            need_self(self, "take")
+            raise
 
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
         """The elements at `indices` along `dim` (`gather` with broadcasting), or at flat positions."""
@@ -3849,13 +4474,21 @@ class TensorMethods:
 
     def to_dense(self, dtype: DType | None = None, *, masked_grad: _bool | None = None) -> Tensor:
         """The tensor in dense memory"""
-        return _ops.to_dense(self, dtype, masked_grad=masked_grad)
+        try:
+            return _ops.to_dense(self, dtype, masked_grad=masked_grad)
+        except AttributeError:
+            need_self(self, "to_dense")
+            raise
 
     def to_sparse(self, sparse_dim: _int | None = None, *, layout: Layout | None = None, sparseDims: _int | None = None) -> Tensor:
         """The nonzero elements as a sparse tensor"""
-        if sparseDims is not None:
-            sparse_dim = sparseDims
-        return _ops.to_sparse(self, sparse_dim, layout=layout)
+        try:
+            if sparseDims is not None:
+                sparse_dim = sparseDims
+            return _ops.to_sparse(self, sparse_dim, layout=layout)
+        except AttributeError:
+            need_self(self, "to_sparse")
+            raise
 
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> topk_return:
         """The `k` largest (or smallest) elements along `dim`, in order, and where they were."""
@@ -3871,15 +4504,23 @@ class TensorMethods:
 
     def tril(self, diagonal: _int = 0, *, k: _int | None = None) -> Tensor:
         """The elements on and below a diagonal of the last two dimensions, zeros above."""
-        if k is not None:
-            diagonal = k
-        return _ops.tril(self, diagonal)
+        try:
+            if k is not None:
+                diagonal = k
+            return _ops.tril(self, diagonal)
+        except AttributeError:
+            need_self(self, "tril")
+            raise
 
     def triu(self, diagonal: _int = 0, *, k: _int | None = None) -> Tensor:
         """The elements on and above a diagonal of the last two dimensions, zeros below."""
-        if k is not None:
-            diagonal = k
-        return _ops.triu(self, diagonal)
+        try:
+            if k is not None:
+                diagonal = k
+            return _ops.triu(self, diagonal)
+        except AttributeError:
+            need_self(self, "triu")
+            raise
 
     def trtrs(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> R.triangular_solve:
         """X with A X = B for triangular A, and a copy of A"""
@@ -3899,13 +4540,21 @@ class TensorMethods:
 
     def unfold(self, dimension: _int | None = None, size: _int | None = None, step: _int | None = None, *, dim: _int | None = None) -> Tensor:
         """The view of all windows of `size` entries, `step` apart, of a dimension"""
-        if dimension is None or dim is not None:
-            dimension = only_one("unfold", dimension=dimension, dim=dim)
-        return _ops.unfold(self, dimension, size, step)
+        try:
+            if dimension is None or dim is not None:
+                dimension = only_one("unfold", dimension=dimension, dim=dim)
+            return _ops.unfold(self, dimension, size, step)
+        except AttributeError:
+            need_self(self, "unfold")
+            raise
 
     def uniform_(self, from_: _float = 0.0, to: _float = 1.0, *, generator: Generator | None = None, **legacy: Any) -> Tensor:
         """Fill with uniform numbers from [from, to)."""
-        return _ops.uniform_(self, from_, to, generator=generator, **legacy)
+        try:
+            return _ops.uniform_(self, from_, to, generator=generator, **legacy)
+        except AttributeError:
+            need_self(self, "uniform_")
+            raise
 
     @overload
     def unique(self, sorted: _bool=True, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: _int | None=None) -> Tensor: ...
@@ -3943,7 +4592,11 @@ class TensorMethods:
 
     def values(self) -> Tensor:
         """The elements that a coalesced sparse tensor stores, (nnz, *dense sizes)."""
-        return _ops.values(self)
+        try:
+            return _ops.values(self)
+        except AttributeError:
+            need_self(self, "values")
+            raise
 
     def var(self, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The variance: squared deviations from the mean, summed and divided by n - correction."""
@@ -3967,23 +4620,43 @@ class TensorMethods:
 
     def new_empty(self, *shape: Ints, size: Ints | None = None, dtype: DType | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Unspecified contents of another shape with the dtype and device of `input`."""
-        return _ops.new_empty(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        try:
+            return _ops.new_empty(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        except AttributeError:
+            need_self(self, "new_empty")
+            raise
 
     def new_full(self, size: Sequence[_int], fill_value: Number, *, dtype: DType | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """One value in another shape with the dtype and device of `input`."""
-        return _ops.new_full(self, size, fill_value, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        try:
+            return _ops.new_full(self, size, fill_value, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        except AttributeError:
+            need_self(self, "new_full")
+            raise
 
     def new_ones(self, *shape: Ints, size: Ints | None = None, dtype: DType | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Ones of another shape with the dtype and device of `input`."""
-        return _ops.new_ones(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        try:
+            return _ops.new_ones(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        except AttributeError:
+            need_self(self, "new_ones")
+            raise
 
     def new_tensor(self, data: object, *, dtype: DType | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """A copy of `data` with the dtype and device of `input`."""
-        return _ops.new_tensor(self, data, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        try:
+            return _ops.new_tensor(self, data, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        except AttributeError:
+            need_self(self, "new_tensor")
+            raise
 
     def new_zeros(self, *shape: Ints, size: Ints | None = None, dtype: DType | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Zeros of another shape with the dtype and device of `input`."""
-        return _ops.new_zeros(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        try:
+            return _ops.new_zeros(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        except AttributeError:
+            need_self(self, "new_zeros")
+            raise
 
     def where(self, condition: Tensor, other: Tensor | Number) -> Tensor:
         """Elements of this tensor where `condition` holds, else of `other`."""
@@ -3995,696 +4668,1308 @@ class TensorMethods:
 
     def polygamma_(self, n: _int) -> Tensor:
         """`polygamma` in place."""
-        return inplace(lambda x: _ops.polygamma(n, x), self)
+        try:
+            return inplace(lambda x: _ops.polygamma(n, x), self)
+        except AttributeError:
+            need_self(self, "polygamma_")
+            raise
 
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
         """Whether abs(self - other) <= atol + rtol * abs(other), elementwise."""
-        return _predicates.isclose(self, other, rtol, atol, equal_nan)
+        try:
+            return _predicates.isclose(self, other, rtol, atol, equal_nan)
+        except AttributeError:
+            need_self(self, "isclose")
+            raise
 
     def allclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> _bool:
         """Whether all elements are close in the sense of `isclose`."""
-        return _predicates.allclose(self, other, rtol, atol, equal_nan)
+        try:
+            return _predicates.allclose(self, other, rtol, atol, equal_nan)
+        except AttributeError:
+            need_self(self, "allclose")
+            raise
 
     def equal(self, other: Tensor) -> _bool:
         """Whether two tensors have the same shape and elements."""
-        return _predicates.equal(self, other)
+        try:
+            return _predicates.equal(self, other)
+        except AttributeError:
+            need_self(self, "equal")
+            raise
 
     def is_nonzero(self) -> _bool:
         """Whether a one-element tensor is not zero."""
-        return _predicates.is_nonzero(self)
+        try:
+            return _predicates.is_nonzero(self)
+        except AttributeError:
+            need_self(self, "is_nonzero")
+            raise
 
     def abs_(self) -> Tensor:
         """`abs` in place."""
-        return inplace(_ops.abs, self)
+        try:
+            return inplace(_ops.abs, self)
+        except AttributeError:
+            need_self(self, "abs_")
+            raise
 
     def absolute_(self) -> Tensor:
         """`absolute` in place."""
-        return inplace(_ops.absolute, self)
+        try:
+            return inplace(_ops.absolute, self)
+        except AttributeError:
+            need_self(self, "absolute_")
+            raise
 
     def acos_(self) -> Tensor:
         """`acos` in place."""
-        return inplace(_ops.acos, self)
+        try:
+            return inplace(_ops.acos, self)
+        except AttributeError:
+            need_self(self, "acos_")
+            raise
 
     def acosh_(self) -> Tensor:
         """`acosh` in place."""
-        return inplace(_ops.acosh, self)
+        try:
+            return inplace(_ops.acosh, self)
+        except AttributeError:
+            need_self(self, "acosh_")
+            raise
 
     def add_(self, other: Tensor | Number, *legacy: Tensor | Number, alpha: Number = 1) -> Tensor:
         """`add` in place."""
-        if not legacy and alpha == 1:
-            result = self.__iadd__(other)
-            if result is not NotImplemented:
-                return result
-        if not legacy and added_to(self, other, alpha):
-            return self
-        return inplace(_ops.add, self, other, *legacy, alpha=alpha, _saves_self=False)
+        try:
+            if not legacy and alpha == 1:
+                result = self.__iadd__(other)
+                if result is not NotImplemented:
+                    return result
+            if not legacy and added_to(self, other, alpha):
+                return self
+            return inplace(_ops.add, self, other, *legacy, alpha=alpha, _saves_self=False)
+        except AttributeError:
+            need_self(self, "add_")
+            raise
 
     def addbmm_(self, batch1: Tensor | Number, batch2: Tensor | Number, *legacy: Tensor | Number, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """`addbmm` in place."""
-        return inplace(_ops.addbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
+        try:
+            return inplace(_ops.addbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
+        except AttributeError:
+            need_self(self, "addbmm_")
+            raise
 
     def addcdiv_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *legacy: Tensor | Number, value: Number = 1) -> Tensor:
         """`addcdiv` in place."""
-        return inplace(_ops.addcdiv, self, tensor1, tensor2, *legacy, value=value)
+        try:
+            return inplace(_ops.addcdiv, self, tensor1, tensor2, *legacy, value=value)
+        except AttributeError:
+            need_self(self, "addcdiv_")
+            raise
 
     def addcmul_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *legacy: Tensor | Number, value: Number = 1) -> Tensor:
         """`addcmul` in place."""
-        return inplace(_ops.addcmul, self, tensor1, tensor2, *legacy, value=value)
+        try:
+            return inplace(_ops.addcmul, self, tensor1, tensor2, *legacy, value=value)
+        except AttributeError:
+            need_self(self, "addcmul_")
+            raise
 
     def addmm_(self, mat1: Tensor | Number, mat2: Tensor | Number, *legacy: Tensor | Number, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """`addmm` in place."""
-        return inplace(_ops.addmm, self, mat1, mat2, *legacy, beta=beta, alpha=alpha)
+        try:
+            return inplace(_ops.addmm, self, mat1, mat2, *legacy, beta=beta, alpha=alpha)
+        except AttributeError:
+            need_self(self, "addmm_")
+            raise
 
     def addmv_(self, mat: Tensor | Number, vec: Tensor | Number, *legacy: Tensor | Number, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """`addmv` in place."""
-        return inplace(_ops.addmv, self, mat, vec, *legacy, beta=beta, alpha=alpha)
+        try:
+            return inplace(_ops.addmv, self, mat, vec, *legacy, beta=beta, alpha=alpha)
+        except AttributeError:
+            need_self(self, "addmv_")
+            raise
 
     def addr_(self, vec1: Tensor | Number, vec2: Tensor | Number, *legacy: Tensor | Number, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """`addr` in place."""
-        return inplace(_ops.addr, self, vec1, vec2, *legacy, beta=beta, alpha=alpha)
+        try:
+            return inplace(_ops.addr, self, vec1, vec2, *legacy, beta=beta, alpha=alpha)
+        except AttributeError:
+            need_self(self, "addr_")
+            raise
 
     def arccos_(self) -> Tensor:
         """`arccos` in place."""
-        return inplace(_ops.arccos, self)
+        try:
+            return inplace(_ops.arccos, self)
+        except AttributeError:
+            need_self(self, "arccos_")
+            raise
 
     def arccosh_(self) -> Tensor:
         """`arccosh` in place."""
-        return inplace(_ops.arccosh, self)
+        try:
+            return inplace(_ops.arccosh, self)
+        except AttributeError:
+            need_self(self, "arccosh_")
+            raise
 
     def arcsin_(self) -> Tensor:
         """`arcsin` in place."""
-        return inplace(_ops.arcsin, self)
+        try:
+            return inplace(_ops.arcsin, self)
+        except AttributeError:
+            need_self(self, "arcsin_")
+            raise
 
     def arcsinh_(self) -> Tensor:
         """`arcsinh` in place."""
-        return inplace(_ops.arcsinh, self)
+        try:
+            return inplace(_ops.arcsinh, self)
+        except AttributeError:
+            need_self(self, "arcsinh_")
+            raise
 
     def arctan_(self) -> Tensor:
         """`arctan` in place."""
-        return inplace(_ops.arctan, self)
+        try:
+            return inplace(_ops.arctan, self)
+        except AttributeError:
+            need_self(self, "arctan_")
+            raise
 
     def arctanh_(self) -> Tensor:
         """`arctanh` in place."""
-        return inplace(_ops.arctanh, self)
+        try:
+            return inplace(_ops.arctanh, self)
+        except AttributeError:
+            need_self(self, "arctanh_")
+            raise
 
     def asin_(self) -> Tensor:
         """`asin` in place."""
-        return inplace(_ops.asin, self)
+        try:
+            return inplace(_ops.asin, self)
+        except AttributeError:
+            need_self(self, "asin_")
+            raise
 
     def asinh_(self) -> Tensor:
         """`asinh` in place."""
-        return inplace(_ops.asinh, self)
+        try:
+            return inplace(_ops.asinh, self)
+        except AttributeError:
+            need_self(self, "asinh_")
+            raise
 
     def atan_(self) -> Tensor:
         """`atan` in place."""
-        return inplace(_ops.atan, self)
+        try:
+            return inplace(_ops.atan, self)
+        except AttributeError:
+            need_self(self, "atan_")
+            raise
 
     def atan2_(self, other: Tensor | Number) -> Tensor:
         """`atan2` in place."""
-        return inplace(_ops.atan2, self, other)
+        try:
+            return inplace(_ops.atan2, self, other)
+        except AttributeError:
+            need_self(self, "atan2_")
+            raise
 
     def atanh_(self) -> Tensor:
         """`atanh` in place."""
-        return inplace(_ops.atanh, self)
+        try:
+            return inplace(_ops.atanh, self)
+        except AttributeError:
+            need_self(self, "atanh_")
+            raise
 
     def baddbmm_(self, batch1: Tensor | Number, batch2: Tensor | Number, *legacy: Tensor | Number, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """`baddbmm` in place."""
-        return inplace(_ops.baddbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
+        try:
+            return inplace(_ops.baddbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
+        except AttributeError:
+            need_self(self, "baddbmm_")
+            raise
 
     def bitwise_and_(self, other: Tensor | Number) -> Tensor:
         """`bitwise_and` in place."""
-        return inplace(_ops.bitwise_and, self, other)
+        try:
+            return inplace(_ops.bitwise_and, self, other)
+        except AttributeError:
+            need_self(self, "bitwise_and_")
+            raise
 
     def bitwise_left_shift_(self, other: Tensor | Number) -> Tensor:
         """`bitwise_left_shift` in place."""
-        return inplace(_ops.bitwise_left_shift, self, other)
+        try:
+            return inplace(_ops.bitwise_left_shift, self, other)
+        except AttributeError:
+            need_self(self, "bitwise_left_shift_")
+            raise
 
     def bitwise_not_(self) -> Tensor:
         """`bitwise_not` in place."""
-        return inplace(_ops.bitwise_not, self)
+        try:
+            return inplace(_ops.bitwise_not, self)
+        except AttributeError:
+            need_self(self, "bitwise_not_")
+            raise
 
     def bitwise_or_(self, other: Tensor | Number) -> Tensor:
         """`bitwise_or` in place."""
-        return inplace(_ops.bitwise_or, self, other)
+        try:
+            return inplace(_ops.bitwise_or, self, other)
+        except AttributeError:
+            need_self(self, "bitwise_or_")
+            raise
 
     def bitwise_right_shift_(self, other: Tensor | Number) -> Tensor:
         """`bitwise_right_shift` in place."""
-        return inplace(_ops.bitwise_right_shift, self, other)
+        try:
+            return inplace(_ops.bitwise_right_shift, self, other)
+        except AttributeError:
+            need_self(self, "bitwise_right_shift_")
+            raise
 
     def bitwise_xor_(self, other: Tensor | Number) -> Tensor:
         """`bitwise_xor` in place."""
-        return inplace(_ops.bitwise_xor, self, other)
+        try:
+            return inplace(_ops.bitwise_xor, self, other)
+        except AttributeError:
+            need_self(self, "bitwise_xor_")
+            raise
 
     def ceil_(self) -> Tensor:
         """`ceil` in place."""
-        return inplace(_ops.ceil, self, _saves_self=False)
+        try:
+            return inplace(_ops.ceil, self, _saves_self=False)
+        except AttributeError:
+            need_self(self, "ceil_")
+            raise
 
     def clamp_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
         """`clamp` in place."""
-        return inplace(_ops.clamp, self, min, max)
+        try:
+            return inplace(_ops.clamp, self, min, max)
+        except AttributeError:
+            need_self(self, "clamp_")
+            raise
 
     def clamp_max_(self, max: Tensor | Number) -> Tensor:
         """`clamp_max` in place."""
-        return inplace(_ops.clamp_max, self, max)
+        try:
+            return inplace(_ops.clamp_max, self, max)
+        except AttributeError:
+            need_self(self, "clamp_max_")
+            raise
 
     def clamp_min_(self, min: Tensor | Number) -> Tensor:
         """`clamp_min` in place."""
-        return inplace(_ops.clamp_min, self, min)
+        try:
+            return inplace(_ops.clamp_min, self, min)
+        except AttributeError:
+            need_self(self, "clamp_min_")
+            raise
 
     def clip_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
         """`clip` in place."""
-        return inplace(_ops.clip, self, min, max)
+        try:
+            return inplace(_ops.clip, self, min, max)
+        except AttributeError:
+            need_self(self, "clip_")
+            raise
 
     def conj_physical_(self) -> Tensor:
         """`conj_physical` in place."""
-        return inplace(_ops.conj_physical, self)
+        try:
+            return inplace(_ops.conj_physical, self)
+        except AttributeError:
+            need_self(self, "conj_physical_")
+            raise
 
     def copysign_(self, other: Tensor | Number) -> Tensor:
         """`copysign` in place."""
-        return inplace(_ops.copysign, self, other)
+        try:
+            return inplace(_ops.copysign, self, other)
+        except AttributeError:
+            need_self(self, "copysign_")
+            raise
 
     def cos_(self) -> Tensor:
         """`cos` in place."""
-        return inplace(_ops.cos, self)
+        try:
+            return inplace(_ops.cos, self)
+        except AttributeError:
+            need_self(self, "cos_")
+            raise
 
     def cosh_(self) -> Tensor:
         """`cosh` in place."""
-        return inplace(_ops.cosh, self)
+        try:
+            return inplace(_ops.cosh, self)
+        except AttributeError:
+            need_self(self, "cosh_")
+            raise
 
     def cumprod_(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """`cumprod` in place."""
-        check_same_dtype(self, dim, dtype)
-        return inplace(_ops.cumprod, self, dim, dtype=dtype)
+        try:
+            check_same_dtype(self, dim, dtype)
+            return inplace(_ops.cumprod, self, dim, dtype=dtype)
+        except AttributeError:
+            need_self(self, "cumprod_")
+            raise
 
     def cumsum_(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """`cumsum` in place."""
-        check_same_dtype(self, dim, dtype)
-        return inplace(_ops.cumsum, self, dim, dtype=dtype)
+        try:
+            check_same_dtype(self, dim, dtype)
+            return inplace(_ops.cumsum, self, dim, dtype=dtype)
+        except AttributeError:
+            need_self(self, "cumsum_")
+            raise
 
     def deg2rad_(self) -> Tensor:
         """`deg2rad` in place."""
-        return inplace(_ops.deg2rad, self)
+        try:
+            return inplace(_ops.deg2rad, self)
+        except AttributeError:
+            need_self(self, "deg2rad_")
+            raise
 
     def digamma_(self) -> Tensor:
         """`digamma` in place."""
-        return inplace(_ops.digamma, self)
+        try:
+            return inplace(_ops.digamma, self)
+        except AttributeError:
+            need_self(self, "digamma_")
+            raise
 
     def div_(self, other: Tensor | Number | None = None, *, rounding_mode: str | None = None, value: Tensor | Number | None = None) -> Tensor:
         """`div` in place."""
-        if other is None or value is not None:
-            other = only_one("div_", other=other, value=value)
-        if rounding_mode is None:
-            result = self.__itruediv__(other)
-            if result is not NotImplemented:
-                return result
-        return inplace(_ops.div, self, other, rounding_mode=rounding_mode)
+        try:
+            if other is None or value is not None:
+                other = only_one("div_", other=other, value=value)
+            if rounding_mode is None:
+                result = self.__itruediv__(other)
+                if result is not NotImplemented:
+                    return result
+            return inplace(_ops.div, self, other, rounding_mode=rounding_mode)
+        except AttributeError:
+            need_self(self, "div_")
+            raise
 
     def divide_(self, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
         """`divide` in place."""
-        return inplace(_ops.divide, self, other, rounding_mode=rounding_mode)
+        try:
+            return inplace(_ops.divide, self, other, rounding_mode=rounding_mode)
+        except AttributeError:
+            need_self(self, "divide_")
+            raise
 
     def eq_(self, other: Tensor | Number) -> Tensor:
         """`eq` in place."""
-        return inplace(_ops.eq, self, other)
+        try:
+            return inplace(_ops.eq, self, other)
+        except AttributeError:
+            need_self(self, "eq_")
+            raise
 
     def erf_(self) -> Tensor:
         """`erf` in place."""
-        return inplace(_ops.erf, self)
+        try:
+            return inplace(_ops.erf, self)
+        except AttributeError:
+            need_self(self, "erf_")
+            raise
 
     def erfc_(self) -> Tensor:
         """`erfc` in place."""
-        return inplace(_ops.erfc, self)
+        try:
+            return inplace(_ops.erfc, self)
+        except AttributeError:
+            need_self(self, "erfc_")
+            raise
 
     def erfinv_(self) -> Tensor:
         """`erfinv` in place."""
-        return inplace(_ops.erfinv, self)
+        try:
+            return inplace(_ops.erfinv, self)
+        except AttributeError:
+            need_self(self, "erfinv_")
+            raise
 
     def exp_(self) -> Tensor:
         """`exp` in place."""
-        return inplace(_ops.exp, self)
+        try:
+            return inplace(_ops.exp, self)
+        except AttributeError:
+            need_self(self, "exp_")
+            raise
 
     def exp2_(self) -> Tensor:
         """`exp2` in place."""
-        return inplace(_ops.exp2, self)
+        try:
+            return inplace(_ops.exp2, self)
+        except AttributeError:
+            need_self(self, "exp2_")
+            raise
 
     def expm1_(self) -> Tensor:
         """`expm1` in place."""
-        return inplace(_ops.expm1, self)
+        try:
+            return inplace(_ops.expm1, self)
+        except AttributeError:
+            need_self(self, "expm1_")
+            raise
 
     def fix_(self) -> Tensor:
         """`fix` in place."""
-        return inplace(_ops.fix, self)
+        try:
+            return inplace(_ops.fix, self)
+        except AttributeError:
+            need_self(self, "fix_")
+            raise
 
     def float_power_(self, exponent: Tensor | Number) -> Tensor:
         """`float_power` in place."""
-        return inplace(_ops.float_power, self, exponent)
+        try:
+            return inplace(_ops.float_power, self, exponent)
+        except AttributeError:
+            need_self(self, "float_power_")
+            raise
 
     def floor_(self) -> Tensor:
         """`floor` in place."""
-        return inplace(_ops.floor, self, _saves_self=False)
+        try:
+            return inplace(_ops.floor, self, _saves_self=False)
+        except AttributeError:
+            need_self(self, "floor_")
+            raise
 
     def floor_divide_(self, other: Tensor | Number) -> Tensor:
         """`floor_divide` in place."""
-        return inplace(_ops.floor_divide, self, other)
+        try:
+            return inplace(_ops.floor_divide, self, other)
+        except AttributeError:
+            need_self(self, "floor_divide_")
+            raise
 
     def fmod_(self, other: Tensor | Number | None = None, *, divisor: Tensor | Number | None = None) -> Tensor:
         """`fmod` in place."""
-        if other is None or divisor is not None:
-            other = only_one("fmod_", other=other, divisor=divisor)
-        return inplace(_ops.fmod, self, other)
+        try:
+            if other is None or divisor is not None:
+                other = only_one("fmod_", other=other, divisor=divisor)
+            return inplace(_ops.fmod, self, other)
+        except AttributeError:
+            need_self(self, "fmod_")
+            raise
 
     def frac_(self) -> Tensor:
         """`frac` in place."""
-        return inplace(_ops.frac, self)
+        try:
+            return inplace(_ops.frac, self)
+        except AttributeError:
+            need_self(self, "frac_")
+            raise
 
     def gcd_(self, other: Tensor) -> Tensor:
         """`gcd` in place."""
-        return inplace(_ops.gcd, self, other)
+        try:
+            return inplace(_ops.gcd, self, other)
+        except AttributeError:
+            need_self(self, "gcd_")
+            raise
 
     def ge_(self, other: Tensor | Number) -> Tensor:
         """`ge` in place."""
-        return inplace(_ops.ge, self, other)
+        try:
+            return inplace(_ops.ge, self, other)
+        except AttributeError:
+            need_self(self, "ge_")
+            raise
 
     def greater_(self, other: Tensor | Number) -> Tensor:
         """`greater` in place."""
-        return inplace(_ops.greater, self, other)
+        try:
+            return inplace(_ops.greater, self, other)
+        except AttributeError:
+            need_self(self, "greater_")
+            raise
 
     def greater_equal_(self, other: Tensor | Number) -> Tensor:
         """`greater_equal` in place."""
-        return inplace(_ops.greater_equal, self, other)
+        try:
+            return inplace(_ops.greater_equal, self, other)
+        except AttributeError:
+            need_self(self, "greater_equal_")
+            raise
 
     def gt_(self, other: Tensor | Number) -> Tensor:
         """`gt` in place."""
-        return inplace(_ops.gt, self, other)
+        try:
+            return inplace(_ops.gt, self, other)
+        except AttributeError:
+            need_self(self, "gt_")
+            raise
 
     def heaviside_(self, values: Tensor) -> Tensor:
         """`heaviside` in place."""
-        return inplace(_ops.heaviside, self, values)
+        try:
+            return inplace(_ops.heaviside, self, values)
+        except AttributeError:
+            need_self(self, "heaviside_")
+            raise
 
     def hypot_(self, other: Tensor) -> Tensor:
         """`hypot` in place."""
-        return inplace(_ops.hypot, self, other)
+        try:
+            return inplace(_ops.hypot, self, other)
+        except AttributeError:
+            need_self(self, "hypot_")
+            raise
 
     def i0_(self) -> Tensor:
         """`i0` in place."""
-        return inplace(_ops.i0, self)
+        try:
+            return inplace(_ops.i0, self)
+        except AttributeError:
+            need_self(self, "i0_")
+            raise
 
     def igamma_(self, other: Tensor) -> Tensor:
         """`igamma` in place."""
-        return inplace(_ops.igamma, self, other)
+        try:
+            return inplace(_ops.igamma, self, other)
+        except AttributeError:
+            need_self(self, "igamma_")
+            raise
 
     def igammac_(self, other: Tensor) -> Tensor:
         """`igammac` in place."""
-        return inplace(_ops.igammac, self, other)
+        try:
+            return inplace(_ops.igammac, self, other)
+        except AttributeError:
+            need_self(self, "igammac_")
+            raise
 
     def index_add_(self, dim: _int, index: Tensor, source: Tensor | None = None, *, alpha: Number = 1, tensor: Tensor | None = None) -> Tensor:
         """`index_add` in place."""
-        if source is None or tensor is not None:
-            source = only_one("index_add_", source=source, tensor=tensor)
-        return inplace(_ops.index_add, self, dim, index, source, alpha=alpha)
+        try:
+            if source is None or tensor is not None:
+                source = only_one("index_add_", source=source, tensor=tensor)
+            return inplace(_ops.index_add, self, dim, index, source, alpha=alpha)
+        except AttributeError:
+            need_self(self, "index_add_")
+            raise
 
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor | None = None, *, tensor: Tensor | None = None) -> Tensor:
         """`index_copy` in place."""
-        if source is None or tensor is not None:
-            source = only_one("index_copy_", source=source, tensor=tensor)
-        return inplace(_ops.index_copy, self, dim, index, source)
+        try:
+            if source is None or tensor is not None:
+                source = only_one("index_copy_", source=source, tensor=tensor)
+            return inplace(_ops.index_copy, self, dim, index, source)
+        except AttributeError:
+            need_self(self, "index_copy_")
+            raise
 
     def index_fill_(self, dim: _int, index: Tensor, value: Tensor | Number | None = None, *, val: Tensor | Number | None = None) -> Tensor:
         """`index_fill` in place."""
-        if value is None or val is not None:
-            value = only_one("index_fill_", value=value, val=val)
-        return inplace(_ops.index_fill, self, dim, index, value)
+        try:
+            if value is None or val is not None:
+                value = only_one("index_fill_", value=value, val=val)
+            return inplace(_ops.index_fill, self, dim, index, value)
+        except AttributeError:
+            need_self(self, "index_fill_")
+            raise
 
     def index_put_(self, indices: Sequence[Tensor | None], values: Tensor | None = None, accumulate: _bool = False, *, value: Tensor | None = None) -> Tensor:
         """`index_put` in place."""
-        if values is None or value is not None:
-            values = only_one("index_put_", values=values, value=value)
-        return inplace(_ops.index_put, self, indices, values, accumulate, _saves_self=False)
+        try:
+            if values is None or value is not None:
+                values = only_one("index_put_", values=values, value=value)
+            return inplace(_ops.index_put, self, indices, values, accumulate, _saves_self=False)
+        except AttributeError:
+            need_self(self, "index_put_")
+            raise
 
     def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
         """`index_reduce` in place."""
-        return inplace(_ops.index_reduce, self, dim, index, source, reduce, include_self=include_self)
+        try:
+            return inplace(_ops.index_reduce, self, dim, index, source, reduce, include_self=include_self)
+        except AttributeError:
+            need_self(self, "index_reduce_")
+            raise
 
     def lcm_(self, other: Tensor) -> Tensor:
         """`lcm` in place."""
-        return inplace(_ops.lcm, self, other)
+        try:
+            return inplace(_ops.lcm, self, other)
+        except AttributeError:
+            need_self(self, "lcm_")
+            raise
 
     def ldexp_(self, other: Tensor) -> Tensor:
         """`ldexp` in place."""
-        return inplace(_ops.ldexp, self, other)
+        try:
+            return inplace(_ops.ldexp, self, other)
+        except AttributeError:
+            need_self(self, "ldexp_")
+            raise
 
     def le_(self, other: Tensor | Number) -> Tensor:
         """`le` in place."""
-        return inplace(_ops.le, self, other)
+        try:
+            return inplace(_ops.le, self, other)
+        except AttributeError:
+            need_self(self, "le_")
+            raise
 
     def lerp_(self, end: Tensor, weight: Tensor | Number) -> Tensor:
         """`lerp` in place."""
-        return inplace(_ops.lerp, self, end, weight)
+        try:
+            return inplace(_ops.lerp, self, end, weight)
+        except AttributeError:
+            need_self(self, "lerp_")
+            raise
 
     def less_(self, other: Tensor | Number) -> Tensor:
         """`less` in place."""
-        return inplace(_ops.less, self, other)
+        try:
+            return inplace(_ops.less, self, other)
+        except AttributeError:
+            need_self(self, "less_")
+            raise
 
     def less_equal_(self, other: Tensor | Number) -> Tensor:
         """`less_equal` in place."""
-        return inplace(_ops.less_equal, self, other)
+        try:
+            return inplace(_ops.less_equal, self, other)
+        except AttributeError:
+            need_self(self, "less_equal_")
+            raise
 
     def lgamma_(self) -> Tensor:
         """`lgamma` in place."""
-        return inplace(_ops.lgamma, self)
+        try:
+            return inplace(_ops.lgamma, self)
+        except AttributeError:
+            need_self(self, "lgamma_")
+            raise
 
     def log_(self) -> Tensor:
         """`log` in place."""
-        return inplace(_ops.log, self)
+        try:
+            return inplace(_ops.log, self)
+        except AttributeError:
+            need_self(self, "log_")
+            raise
 
     def log10_(self) -> Tensor:
         """`log10` in place."""
-        return inplace(_ops.log10, self)
+        try:
+            return inplace(_ops.log10, self)
+        except AttributeError:
+            need_self(self, "log10_")
+            raise
 
     def log1p_(self) -> Tensor:
         """`log1p` in place."""
-        return inplace(_ops.log1p, self)
+        try:
+            return inplace(_ops.log1p, self)
+        except AttributeError:
+            need_self(self, "log1p_")
+            raise
 
     def log2_(self) -> Tensor:
         """`log2` in place."""
-        return inplace(_ops.log2, self)
+        try:
+            return inplace(_ops.log2, self)
+        except AttributeError:
+            need_self(self, "log2_")
+            raise
 
     def logical_and_(self, other: Tensor) -> Tensor:
         """`logical_and` in place."""
-        return inplace(_ops.logical_and, self, other)
+        try:
+            return inplace(_ops.logical_and, self, other)
+        except AttributeError:
+            need_self(self, "logical_and_")
+            raise
 
     def logical_not_(self) -> Tensor:
         """`logical_not` in place."""
-        return inplace(_ops.logical_not, self)
+        try:
+            return inplace(_ops.logical_not, self)
+        except AttributeError:
+            need_self(self, "logical_not_")
+            raise
 
     def logical_or_(self, other: Tensor) -> Tensor:
         """`logical_or` in place."""
-        return inplace(_ops.logical_or, self, other)
+        try:
+            return inplace(_ops.logical_or, self, other)
+        except AttributeError:
+            need_self(self, "logical_or_")
+            raise
 
     def logical_xor_(self, other: Tensor) -> Tensor:
         """`logical_xor` in place."""
-        return inplace(_ops.logical_xor, self, other)
+        try:
+            return inplace(_ops.logical_xor, self, other)
+        except AttributeError:
+            need_self(self, "logical_xor_")
+            raise
 
     def logit_(self, eps: _float | None = None) -> Tensor:
         """`logit` in place."""
-        return inplace(_ops.logit, self, eps)
+        try:
+            return inplace(_ops.logit, self, eps)
+        except AttributeError:
+            need_self(self, "logit_")
+            raise
 
     def lt_(self, other: Tensor | Number) -> Tensor:
         """`lt` in place."""
-        return inplace(_ops.lt, self, other)
+        try:
+            return inplace(_ops.lt, self, other)
+        except AttributeError:
+            need_self(self, "lt_")
+            raise
 
     def masked_fill_(self, mask: Tensor, value: Tensor | Number) -> Tensor:
         """`masked_fill` in place."""
-        return inplace(_ops.masked_fill, self, mask, value, _saves_self=False)
+        try:
+            return inplace(_ops.masked_fill, self, mask, value, _saves_self=False)
+        except AttributeError:
+            need_self(self, "masked_fill_")
+            raise
 
     def masked_scatter_(self, mask: Tensor, source: Tensor | None = None, *, tensor: Tensor | None = None) -> Tensor:
         """`masked_scatter` in place."""
-        if source is None or tensor is not None:
-            source = only_one("masked_scatter_", source=source, tensor=tensor)
-        return inplace(_ops.masked_scatter, self, mask, source)
+        try:
+            if source is None or tensor is not None:
+                source = only_one("masked_scatter_", source=source, tensor=tensor)
+            return inplace(_ops.masked_scatter, self, mask, source)
+        except AttributeError:
+            need_self(self, "masked_scatter_")
+            raise
 
     def mul_(self, other: Tensor | Number | None = None, *, value: Tensor | Number | None = None) -> Tensor:
         """`mul` in place."""
-        if other is None or value is not None:
-            other = only_one("mul_", other=other, value=value)
-        result = self.__imul__(other)
-        if result is not NotImplemented:
-            return result
-        return inplace(_ops.mul, self, other)
+        try:
+            if other is None or value is not None:
+                other = only_one("mul_", other=other, value=value)
+            result = self.__imul__(other)
+            if result is not NotImplemented:
+                return result
+            return inplace(_ops.mul, self, other)
+        except AttributeError:
+            need_self(self, "mul_")
+            raise
 
     def multiply_(self, other: Tensor | Number) -> Tensor:
         """`multiply` in place."""
-        return inplace(_ops.multiply, self, other)
+        try:
+            return inplace(_ops.multiply, self, other)
+        except AttributeError:
+            need_self(self, "multiply_")
+            raise
 
     def mvlgamma_(self, p: _int) -> Tensor:
         """`mvlgamma` in place."""
-        return inplace(_ops.mvlgamma, self, p)
+        try:
+            return inplace(_ops.mvlgamma, self, p)
+        except AttributeError:
+            need_self(self, "mvlgamma_")
+            raise
 
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
         """`nan_to_num` in place."""
-        return inplace(_ops.nan_to_num, self, nan, posinf, neginf)
+        try:
+            return inplace(_ops.nan_to_num, self, nan, posinf, neginf)
+        except AttributeError:
+            need_self(self, "nan_to_num_")
+            raise
 
     def ne_(self, other: Tensor | Number) -> Tensor:
         """`ne` in place."""
-        return inplace(_ops.ne, self, other)
+        try:
+            return inplace(_ops.ne, self, other)
+        except AttributeError:
+            need_self(self, "ne_")
+            raise
 
     def neg_(self) -> Tensor:
         """`neg` in place."""
-        return inplace(_ops.neg, self, _saves_self=False)
+        try:
+            return inplace(_ops.neg, self, _saves_self=False)
+        except AttributeError:
+            need_self(self, "neg_")
+            raise
 
     def negative_(self) -> Tensor:
         """`negative` in place."""
-        return inplace(_ops.negative, self, _saves_self=False)
+        try:
+            return inplace(_ops.negative, self, _saves_self=False)
+        except AttributeError:
+            need_self(self, "negative_")
+            raise
 
     def nextafter_(self, other: Tensor) -> Tensor:
         """`nextafter` in place."""
-        return inplace(_ops.nextafter, self, other)
+        try:
+            return inplace(_ops.nextafter, self, other)
+        except AttributeError:
+            need_self(self, "nextafter_")
+            raise
 
     def not_equal_(self, other: Tensor | Number) -> Tensor:
         """`not_equal` in place."""
-        return inplace(_ops.not_equal, self, other)
+        try:
+            return inplace(_ops.not_equal, self, other)
+        except AttributeError:
+            need_self(self, "not_equal_")
+            raise
 
     def pow_(self, other: Tensor | Number | None = None, *, exponent: Tensor | Number | None = None) -> Tensor:
         """`pow` in place."""
-        if other is None or exponent is not None:
-            other = only_one("pow_", other=other, exponent=exponent)
-        return inplace(_ops.pow, self, other)
+        try:
+            if other is None or exponent is not None:
+                other = only_one("pow_", other=other, exponent=exponent)
+            return inplace(_ops.pow, self, other)
+        except AttributeError:
+            need_self(self, "pow_")
+            raise
 
     def put_(self, index: Tensor | None = None, source: Tensor | None = None, accumulate: _bool = False, *, indices: Tensor | None = None, tensor: Tensor | None = None) -> Tensor:
         """`put` in place."""
-        if index is None or indices is not None:
-            index = only_one("put_", index=index, indices=indices)
-        if source is None or tensor is not None:
-            source = only_one("put_", source=source, tensor=tensor)
-        return inplace(_ops.put, self, index, source, accumulate)
+        try:
+            if index is None or indices is not None:
+                index = only_one("put_", index=index, indices=indices)
+            if source is None or tensor is not None:
+                source = only_one("put_", source=source, tensor=tensor)
+            return inplace(_ops.put, self, index, source, accumulate)
+        except AttributeError:
+            need_self(self, "put_")
+            raise
 
     def rad2deg_(self) -> Tensor:
         """`rad2deg` in place."""
-        return inplace(_ops.rad2deg, self)
+        try:
+            return inplace(_ops.rad2deg, self)
+        except AttributeError:
+            need_self(self, "rad2deg_")
+            raise
 
     def reciprocal_(self) -> Tensor:
         """`reciprocal` in place."""
-        return inplace(_ops.reciprocal, self)
+        try:
+            return inplace(_ops.reciprocal, self)
+        except AttributeError:
+            need_self(self, "reciprocal_")
+            raise
 
     def relu_(self) -> Tensor:
         """`relu` in place."""
-        return inplace(_ops.relu, self)
+        try:
+            return inplace(_ops.relu, self)
+        except AttributeError:
+            need_self(self, "relu_")
+            raise
 
     def remainder_(self, other: Tensor | Number | None = None, *, divisor: Tensor | Number | None = None) -> Tensor:
         """`remainder` in place."""
-        if other is None or divisor is not None:
-            other = only_one("remainder_", other=other, divisor=divisor)
-        return inplace(_ops.remainder, self, other)
+        try:
+            if other is None or divisor is not None:
+                other = only_one("remainder_", other=other, divisor=divisor)
+            return inplace(_ops.remainder, self, other)
+        except AttributeError:
+            need_self(self, "remainder_")
+            raise
 
     def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """`renorm` in place."""
-        return inplace(_ops.renorm, self, p, dim, maxnorm)
+        try:
+            return inplace(_ops.renorm, self, p, dim, maxnorm)
+        except AttributeError:
+            need_self(self, "renorm_")
+            raise
 
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """`round` in place."""
-        return inplace(_ops.round, self, decimals=decimals, _saves_self=False)
+        try:
+            return inplace(_ops.round, self, decimals=decimals, _saves_self=False)
+        except AttributeError:
+            need_self(self, "round_")
+            raise
 
     def rsqrt_(self) -> Tensor:
         """`rsqrt` in place."""
-        return inplace(_ops.rsqrt, self)
+        try:
+            return inplace(_ops.rsqrt, self)
+        except AttributeError:
+            need_self(self, "rsqrt_")
+            raise
 
     def scatter_(self, dim: _int, index: Tensor, src: Tensor | Number | None = None, *, value: Number | None = None, reduce: str | None = None, source: Tensor | Number | None = None) -> Tensor:
         """`scatter` in place."""
-        if source is not None:
-            src = source
-        return inplace(_ops.scatter, self, dim, index, src, value=value, reduce=reduce)
+        try:
+            if source is not None:
+                src = source
+            return inplace(_ops.scatter, self, dim, index, src, value=value, reduce=reduce)
+        except AttributeError:
+            need_self(self, "scatter_")
+            raise
 
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor | None = None, *, source: Tensor | None = None, other: Tensor | None = None) -> Tensor:
         """`scatter_add` in place."""
-        if src is None or source is not None or other is not None:
-            src = only_one("scatter_add_", src=src, source=source, other=other)
-        return inplace(_ops.scatter_add, self, dim, index, src)
+        try:
+            if src is None or source is not None or other is not None:
+                src = only_one("scatter_add_", src=src, source=source, other=other)
+            return inplace(_ops.scatter_add, self, dim, index, src)
+        except AttributeError:
+            need_self(self, "scatter_add_")
+            raise
 
     def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
         """`scatter_reduce` in place."""
-        return inplace(_ops.scatter_reduce, self, dim, index, src, reduce, include_self=include_self)
+        try:
+            return inplace(_ops.scatter_reduce, self, dim, index, src, reduce, include_self=include_self)
+        except AttributeError:
+            need_self(self, "scatter_reduce_")
+            raise
 
     def sgn_(self) -> Tensor:
         """`sgn` in place."""
-        return inplace(_ops.sgn, self)
+        try:
+            return inplace(_ops.sgn, self)
+        except AttributeError:
+            need_self(self, "sgn_")
+            raise
 
     def sigmoid_(self) -> Tensor:
         """`sigmoid` in place."""
-        return inplace(_ops.sigmoid, self)
+        try:
+            return inplace(_ops.sigmoid, self)
+        except AttributeError:
+            need_self(self, "sigmoid_")
+            raise
 
     def sign_(self) -> Tensor:
         """`sign` in place."""
-        return inplace(_ops.sign, self, _saves_self=False)
+        try:
+            return inplace(_ops.sign, self, _saves_self=False)
+        except AttributeError:
+            need_self(self, "sign_")
+            raise
 
     def sin_(self) -> Tensor:
         """`sin` in place."""
-        return inplace(_ops.sin, self)
+        try:
+            return inplace(_ops.sin, self)
+        except AttributeError:
+            need_self(self, "sin_")
+            raise
 
     def sinc_(self) -> Tensor:
         """`sinc` in place."""
-        return inplace(_ops.sinc, self)
+        try:
+            return inplace(_ops.sinc, self)
+        except AttributeError:
+            need_self(self, "sinc_")
+            raise
 
     def sinh_(self) -> Tensor:
         """`sinh` in place."""
-        return inplace(_ops.sinh, self)
+        try:
+            return inplace(_ops.sinh, self)
+        except AttributeError:
+            need_self(self, "sinh_")
+            raise
 
     def sqrt_(self) -> Tensor:
         """`sqrt` in place."""
-        return inplace(_ops.sqrt, self)
+        try:
+            return inplace(_ops.sqrt, self)
+        except AttributeError:
+            need_self(self, "sqrt_")
+            raise
 
     def square_(self) -> Tensor:
         """`square` in place."""
-        return inplace(_ops.square, self)
+        try:
+            return inplace(_ops.square, self)
+        except AttributeError:
+            need_self(self, "square_")
+            raise
 
     def sub_(self, other: Tensor | Number, *legacy: Tensor | Number, alpha: Number = 1) -> Tensor:
         """`sub` in place."""
-        if not legacy and alpha == 1:
-            result = self.__isub__(other)
-            if result is not NotImplemented:
-                return result
-        if not legacy and added_to(self, other, -alpha):
-            return self
-        return inplace(_ops.sub, self, other, *legacy, alpha=alpha, _saves_self=False)
+        try:
+            if not legacy and alpha == 1:
+                result = self.__isub__(other)
+                if result is not NotImplemented:
+                    return result
+            if not legacy and added_to(self, other, -alpha):
+                return self
+            return inplace(_ops.sub, self, other, *legacy, alpha=alpha, _saves_self=False)
+        except AttributeError:
+            need_self(self, "sub_")
+            raise
 
     def subtract_(self, other: Tensor | Number, *legacy: Tensor | Number, alpha: Number = 1) -> Tensor:
         """`subtract` in place."""
-        return inplace(_ops.subtract, self, other, *legacy, alpha=alpha, _saves_self=False)
+        try:
+            return inplace(_ops.subtract, self, other, *legacy, alpha=alpha, _saves_self=False)
+        except AttributeError:
+            need_self(self, "subtract_")
+            raise
 
     def tan_(self) -> Tensor:
         """`tan` in place."""
-        return inplace(_ops.tan, self)
+        try:
+            return inplace(_ops.tan, self)
+        except AttributeError:
+            need_self(self, "tan_")
+            raise
 
     def tanh_(self) -> Tensor:
         """`tanh` in place."""
-        return inplace(_ops.tanh, self)
+        try:
+            return inplace(_ops.tanh, self)
+        except AttributeError:
+            need_self(self, "tanh_")
+            raise
 
     def tril_(self, diagonal: _int = 0, *, k: _int | None = None) -> Tensor:
         """`tril` in place."""
-        if k is not None:
-            diagonal = k
-        return inplace(_ops.tril, self, diagonal)
+        try:
+            if k is not None:
+                diagonal = k
+            return inplace(_ops.tril, self, diagonal)
+        except AttributeError:
+            need_self(self, "tril_")
+            raise
 
     def triu_(self, diagonal: _int = 0, *, k: _int | None = None) -> Tensor:
         """`triu` in place."""
-        if k is not None:
-            diagonal = k
-        return inplace(_ops.triu, self, diagonal)
+        try:
+            if k is not None:
+                diagonal = k
+            return inplace(_ops.triu, self, diagonal)
+        except AttributeError:
+            need_self(self, "triu_")
+            raise
 
     def true_divide_(self, other: Tensor | Number) -> Tensor:
         """`true_divide` in place."""
-        return inplace(_ops.true_divide, self, other)
+        try:
+            return inplace(_ops.true_divide, self, other)
+        except AttributeError:
+            need_self(self, "true_divide_")
+            raise
 
     def trunc_(self) -> Tensor:
         """`trunc` in place."""
-        return inplace(_ops.trunc, self, _saves_self=False)
+        try:
+            return inplace(_ops.trunc, self, _saves_self=False)
+        except AttributeError:
+            need_self(self, "trunc_")
+            raise
 
     def xlogy_(self, other: Tensor | Number) -> Tensor:
         """`xlogy` in place."""
-        return inplace(_ops.xlogy, self, other)
+        try:
+            return inplace(_ops.xlogy, self, other)
+        except AttributeError:
+            need_self(self, "xlogy_")
+            raise
 
     def as_strided_(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """`as_strided` of this very tensor."""
-        return become_view(self, lambda x: _ops.as_strided(x, size, stride, storage_offset))
+        try:
+            return become_view(self, lambda x: _ops.as_strided(x, size, stride, storage_offset))
+        except AttributeError:
+            need_self(self, "as_strided_")
+            raise
 
     def squeeze_(self, dim: Ints | None = None) -> Tensor:
         """`squeeze` of this very tensor."""
-        return become_view(self, lambda x: _ops.squeeze(x, dim))
+        try:
+            return become_view(self, lambda x: _ops.squeeze(x, dim))
+        except AttributeError:
+            need_self(self, "squeeze_")
+            raise
 
     def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
         """`swapaxes` of this very tensor."""
-        return become_view(self, lambda x: _ops.swapaxes(x, dim0, dim1))
+        try:
+            return become_view(self, lambda x: _ops.swapaxes(x, dim0, dim1))
+        except AttributeError:
+            need_self(self, "swapaxes_")
+            raise
 
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
         """`swapdims` of this very tensor."""
-        return become_view(self, lambda x: _ops.swapdims(x, dim0, dim1))
+        try:
+            return become_view(self, lambda x: _ops.swapdims(x, dim0, dim1))
+        except AttributeError:
+            need_self(self, "swapdims_")
+            raise
 
     def t_(self) -> Tensor:
         """`t` of this very tensor."""
-        return become_view(self, lambda x: _ops.t(x))
+        try:
+            return become_view(self, lambda x: _ops.t(x))
+        except AttributeError:
+            need_self(self, "t_")
+            raise
 
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """`transpose` of this very tensor."""
-        return become_view(self, lambda x: _ops.transpose(x, dim0, dim1))
+        try:
+            return become_view(self, lambda x: _ops.transpose(x, dim0, dim1))
+        except AttributeError:
+            need_self(self, "transpose_")
+            raise
 
     def unsqueeze_(self, dim: _int) -> Tensor:
         """`unsqueeze` of this very tensor."""
-        return become_view(self, lambda x: _ops.unsqueeze(x, dim))
+        try:
+            return become_view(self, lambda x: _ops.unsqueeze(x, dim))
+        except AttributeError:
+            need_self(self, "unsqueeze_")
+            raise
 
     def bool(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as bool."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.bool_)
-        return self.to(D.bool_, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.bool_)
+            return self.to(D.bool_, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "bool")
+            raise
 
     def byte(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as uint8."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.uint8)
-        return self.to(D.uint8, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.uint8)
+            return self.to(D.uint8, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "byte")
+            raise
 
     def char(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as int8."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.int8)
-        return self.to(D.int8, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.int8)
+            return self.to(D.int8, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "char")
+            raise
 
     def short(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as int16."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.int16)
-        return self.to(D.int16, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.int16)
+            return self.to(D.int16, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "short")
+            raise
 
     def int(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as int32."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.int32)
-        return self.to(D.int32, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.int32)
+            return self.to(D.int32, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "int")
+            raise
 
     def long(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as int64."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.int64)
-        return self.to(D.int64, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.int64)
+            return self.to(D.int64, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "long")
+            raise
 
     def half(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as float16."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.float16)
-        return self.to(D.float16, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.float16)
+            return self.to(D.float16, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "half")
+            raise
 
     def bfloat16(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as bfloat16."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.bfloat16)
-        return self.to(D.bfloat16, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.bfloat16)
+            return self.to(D.bfloat16, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "bfloat16")
+            raise
 
     def float(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as float32."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.float32)
-        return self.to(D.float32, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.float32)
+            return self.to(D.float32, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "float")
+            raise
 
     def double(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as float64."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.float64)
-        return self.to(D.float64, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.float64)
+            return self.to(D.float64, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "double")
+            raise
 
     def cfloat(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as complex64."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.complex64)
-        return self.to(D.complex64, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.complex64)
+            return self.to(D.complex64, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "cfloat")
+            raise
 
     def cdouble(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as complex128."""
-        if memory_format is None and type(self) is Tensor:
-            return cast(self, D.complex128)
-        return self.to(D.complex128, memory_format=memory_format)
+        try:
+            if memory_format is None and type(self) is Tensor:
+                return cast(self, D.complex128)
+            return self.to(D.complex128, memory_format=memory_format)
+        except AttributeError:
+            need_self(self, "cdouble")
+            raise
 
 
 _RECORDED = (

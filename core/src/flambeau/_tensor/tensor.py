@@ -16,7 +16,7 @@ from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Hooks, Node, Out, RemovableHandle, _add
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import checked_sizes, dim_of
+from flambeau._dispatch.arguments import checked_sizes, dim_of, need_self
 from flambeau._dispatch.arguments import sizes as as_sizes
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import wrap
@@ -179,15 +179,19 @@ class Tensor(TensorMethods, TensorBase):
 
     def as_subclass(self, cls: type) -> Any:
         """This tensor, history included, as an instance of a subclass."""
-        if getattr(getattr(cls, "__torch_dispatch__", None), "__func__", None) is not _DISPATCH:
-            return Tensor._make_subclass(cls, self, self.requires_grad)
-        out = _new(cls)
-        from flambeau.ops.shapes.movement import alias as alias_of
+        try:
+            if getattr(getattr(cls, "__torch_dispatch__", None), "__func__", None) is not _DISPATCH:
+                return Tensor._make_subclass(cls, self, self.requires_grad)
+            out = _new(cls)
+            from flambeau.ops.shapes.movement import alias as alias_of
 
-        alias = alias_of(self)
-        state_of(out).update(state_of(alias))
-        _refresh_alias(out)
-        return out
+            alias = alias_of(self)
+            state_of(out).update(state_of(alias))
+            _refresh_alias(out)
+            return out
+        except AttributeError:
+            need_self(self, "as_subclass")
+            raise
 
     def _same_history(self, native: object) -> Tensor:
         # A stand-in: other values, the same edge.
@@ -214,14 +218,22 @@ class Tensor(TensorMethods, TensorBase):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
-        if dim is None:
-            return _new_tuple(Size, self._a.shape)
+        try:
+            if dim is None:
+                return _new_tuple(Size, self._a.shape)
 
-        return self._a.shape[dim_of(dim, len(self._a.shape), scalar_as_vector=False)]
+            return self._a.shape[dim_of(dim, len(self._a.shape), scalar_as_vector=False)]
+        except AttributeError:
+            need_self(self, "size")
+            raise
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return len(self._a.shape)
+        try:
+            return len(self._a.shape)
+        except AttributeError:
+            need_self(self, "dim")
+            raise
 
     ndimension = dim
 
@@ -232,10 +244,14 @@ class Tensor(TensorMethods, TensorBase):
 
     def numel(self) -> int:
         """The number of elements."""
-        count = 1
-        for n in self._a.shape:
-            count *= n
-        return count
+        try:
+            count = 1
+            for n in self._a.shape:
+                count *= n
+            return count
+        except AttributeError:
+            need_self(self, "numel")
+            raise
 
     nelement = numel
 
@@ -276,12 +292,20 @@ class Tensor(TensorMethods, TensorBase):
 
     def get_device(self) -> int:
         """The index of the device, -1 on the CPU."""
-        index = self._be.device.index
-        return -1 if self._be.device.type == "cpu" else index or 0
+        try:
+            index = self._be.device.index
+            return -1 if self._be.device.type == "cpu" else index or 0
+        except AttributeError:
+            need_self(self, "get_device")
+            raise
 
     def element_size(self) -> int:
         """Bytes per element."""
-        return self.dtype.itemsize
+        try:
+            return self.dtype.itemsize
+        except AttributeError:
+            need_self(self, "element_size")
+            raise
 
     @property
     def itemsize(self) -> int:
@@ -295,11 +319,19 @@ class Tensor(TensorMethods, TensorBase):
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is floating."""
-        return self.dtype.is_floating_point
+        try:
+            return self.dtype.is_floating_point
+        except AttributeError:
+            need_self(self, "is_floating_point")
+            raise
 
     def is_complex(self) -> bool:
         """Whether the dtype is complex."""
-        return self.dtype.is_complex
+        try:
+            return self.dtype.is_complex
+        except AttributeError:
+            need_self(self, "is_complex")
+            raise
 
     def is_distributed(self) -> bool:
         """Whether the tensor is spread over processes: never."""
@@ -307,44 +339,68 @@ class Tensor(TensorMethods, TensorBase):
 
     def is_signed(self) -> bool:
         """Whether the dtype has negative numbers."""
-        return self.dtype.is_signed
+        try:
+            return self.dtype.is_signed
+        except AttributeError:
+            need_self(self, "is_signed")
+            raise
 
     def stride(self, dim: int | None = None) -> Any:
         """Elements between neighbours along each dimension, or along one."""
-        strides = geometry_of(self)[1]
-        if dim is None:
-            return strides
+        try:
+            strides = geometry_of(self)[1]
+            if dim is None:
+                return strides
 
-        return strides[dim_of(dim, len(strides), scalar_as_vector=False)]
+            return strides[dim_of(dim, len(strides), scalar_as_vector=False)]
+        except AttributeError:
+            need_self(self, "stride")
+            raise
 
     def storage_offset(self) -> int:
         """Elements between the start of the storage and the first element."""
-        return geometry_of(self)[2]
+        try:
+            return geometry_of(self)[2]
+        except AttributeError:
+            need_self(self, "storage_offset")
+            raise
 
     def is_contiguous(self, memory_format: MemoryFormat | None = None) -> bool:
         """Whether the elements lie in row-major order (or in the given format) without gaps."""
-        be = self._be
-        if be.strided:
-            if memory_format is None:
-                return be.backend.is_contiguous(self._a)
-            shape, stride = self._a.shape, be.backend.strides(self._a)
-        else:
-            shape, stride, _ = geometry_of(self)
+        try:
+            be = self._be
+            if be.strided:
+                if memory_format is None:
+                    return be.backend.is_contiguous(self._a)
+                shape, stride = self._a.shape, be.backend.strides(self._a)
+            else:
+                shape, stride, _ = geometry_of(self)
 
-        return is_contiguous(shape, stride, memory_format)
+            return is_contiguous(shape, stride, memory_format)
+        except AttributeError:
+            need_self(self, "is_contiguous")
+            raise
 
     def data_ptr(self) -> int:
         """The address of the first element, 0 where memory has none."""
-        if not self._be.strided:
-            return 0
-        storage_of(self).shared = True  # the address stays valid only if writes happen in place
-        return self._be.backend.data_ptr(self._a)
+        try:
+            if not self._be.strided:
+                return 0
+            storage_of(self).shared = True  # the address stays valid only if writes happen in place
+            return self._be.backend.data_ptr(self._a)
+        except AttributeError:
+            need_self(self, "data_ptr")
+            raise
 
     def untyped_storage(self) -> UntypedStorage:
         """The bytes of the storage, shared by all views."""
-        from flambeau._storages.of_tensors import untyped_storage
+        try:
+            from flambeau._storages.of_tensors import untyped_storage
 
-        return untyped_storage(self)
+            return untyped_storage(self)
+        except AttributeError:
+            need_self(self, "untyped_storage")
+            raise
 
     def storage(self) -> TypedStorage:
         """The storage, shared by all views, read as this dtype."""
@@ -362,9 +418,13 @@ class Tensor(TensorMethods, TensorBase):
 
     def is_pinned(self, device: object = None) -> bool:
         """Whether it lives in page-locked host memory (of a type of accelerator)."""
-        from flambeau.accelerator._pinned import is_pinned
+        try:
+            from flambeau.accelerator._pinned import is_pinned
 
-        return is_pinned(self, device)
+            return is_pinned(self, device)
+        except AttributeError:
+            need_self(self, "is_pinned")
+            raise
 
     def pin_memory(self, device: object = None) -> Tensor:
         """A copy in page-locked memory; itself where it is there or no accelerator needs that.
@@ -372,9 +432,13 @@ class Tensor(TensorMethods, TensorBase):
         Raises:
             RuntimeError: it is not on the CPU.
         """
-        from flambeau.accelerator._pinned import pinned
+        try:
+            from flambeau.accelerator._pinned import pinned
 
-        return pinned(self, device)
+            return pinned(self, device)
+        except AttributeError:
+            need_self(self, "pin_memory")
+            raise
 
     def record_stream(self, stream: Any) -> None:
         """Say that `stream` uses the memory, which another stream's work allocated.
@@ -417,22 +481,26 @@ class Tensor(TensorMethods, TensorBase):
             RuntimeError: the dtype is not floating, or the tensor is no leaf and shall be switched
             off.
         """
-        want = bool(requires_grad)
-        if want and not self.dtype.fp:
-            raise RuntimeError(
-                "only Tensors of floating point and complex dtype can require gradients"
-            )
-        if not want and not self.is_leaf:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a subgraph that doesn't require differentiation use "
-                "var_no_grad = var.detach()."
-            )
-        if self._base is None or not self.dtype.fp:
-            self._rg = want or self._fn is not None
-        elif self._rg != UNBUILT_VIEW:
-            self._rg = LEAF_VIEW if want else VIEW
-        return self
+        try:
+            want = bool(requires_grad)
+            if want and not self.dtype.fp:
+                raise RuntimeError(
+                    "only Tensors of floating point and complex dtype can require gradients"
+                )
+            if not want and not self.is_leaf:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use "
+                    "a computed variable in a subgraph that doesn't require differentiation use "
+                    "var_no_grad = var.detach()."
+                )
+            if self._base is None or not self.dtype.fp:
+                self._rg = want or self._fn is not None
+            elif self._rg != UNBUILT_VIEW:
+                self._rg = LEAF_VIEW if want else VIEW
+            return self
+        except AttributeError:
+            need_self(self, "requires_grad_")
+            raise
 
     @property
     def is_leaf(self) -> bool:
@@ -507,12 +575,16 @@ class Tensor(TensorMethods, TensorBase):
         Raises:
             RuntimeError: the tensor does not require a gradient.
         """
-        if not self.requires_grad:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        e = edge(self)
-        if isinstance(e, Node):
-            self._retains = True
-            e.hooks().retain = weakref.ref(self)
+        try:
+            if not self.requires_grad:
+                raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+            e = edge(self)
+            if isinstance(e, Node):
+                self._retains = True
+                e.hooks().retain = weakref.ref(self)
+        except AttributeError:
+            need_self(self, "retain_grad")
+            raise
 
     def backward(
         self,
@@ -577,16 +649,20 @@ class Tensor(TensorMethods, TensorBase):
 
     def detach(self) -> Tensor:
         """The same memory without history; writes to either are seen, and counted, by both."""
-        st = storage_of(self)
-        st.shared = True
-        t = wrap(self._be, self._a, self.dtype)
-        t._st = st
-        if not self._be.strided:
-            if (level := getattr(self._be, "level", None)) is not None:
-                t._a = level.detached(self._a)
-            t._msteps = self._msteps
-            _views.register_alias(st, t)
-        return t
+        try:
+            st = storage_of(self)
+            st.shared = True
+            t = wrap(self._be, self._a, self.dtype)
+            t._st = st
+            if not self._be.strided:
+                if (level := getattr(self._be, "level", None)) is not None:
+                    t._a = level.detached(self._a)
+                t._msteps = self._msteps
+                _views.register_alias(st, t)
+            return t
+        except AttributeError:
+            need_self(self, "detach")
+            raise
 
     def detach_(self) -> Tensor:
         """Forget the history of this tensor, in place.
@@ -594,14 +670,18 @@ class Tensor(TensorMethods, TensorBase):
         Raises:
             RuntimeError: it is a view; views cannot be detached in place.
         """
-        if self._base is not None:
-            raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using "
-                "DistributedDataParallel (DDP) for training, and gradients are set as views of "
-                "buckets, use detach() too."
-            )
-        self._fn, self._rg = None, False
-        return self
+        try:
+            if self._base is not None:
+                raise RuntimeError(
+                    "Can't detach views in-place. Use detach() instead. If you are using "
+                    "DistributedDataParallel (DDP) for training, and gradients are set as views of "
+                    "buckets, use detach() too."
+                )
+            self._fn, self._rg = None, False
+            return self
+        except AttributeError:
+            need_self(self, "detach_")
+            raise
 
     def __delitem__(self, key: object) -> NoReturn:
         """Refused.
@@ -676,9 +756,13 @@ class Tensor(TensorMethods, TensorBase):
         >>> fb.tensor([]).set_(fb.FloatStorage([1, 2, 3, 4]), 1, (2,), (2,))
         tensor([2., 4.])
         """
-        from flambeau._storages.of_tensors import reset
+        try:
+            from flambeau._storages.of_tensors import reset
 
-        return reset(self, source, storage_offset, size, stride)
+            return reset(self, source, storage_offset, size, stride)
+        except AttributeError:
+            need_self(self, "set_")
+            raise
 
     @property
     def _version(self) -> int:
@@ -707,15 +791,23 @@ class Tensor(TensorMethods, TensorBase):
         Raises:
             RuntimeError: there are more or fewer elements.
         """
-        if self.numel() != 1:
-            raise RuntimeError(
-                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
-            )
-        return self._be.backend.item(self._a)
+        try:
+            if self.numel() != 1:
+                raise RuntimeError(
+                    f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+                )
+            return self._be.backend.item(self._a)
+        except AttributeError:
+            need_self(self, "item")
+            raise
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers (a number for 0-d)."""
-        return self._be.backend.tolist(self._a)
+        try:
+            return self._be.backend.tolist(self._a)
+        except AttributeError:
+            need_self(self, "tolist")
+            raise
 
     def numpy(self, *, force: bool = False) -> Any:
         """A NumPy array over the same memory, which cannot grow then.
@@ -724,22 +816,26 @@ class Tensor(TensorMethods, TensorBase):
             RuntimeError: the tensor requires a gradient, which is lost, and gradients are on.
             TypeError: it does not live on the CPU.
         """
-        if force:
-            return self.detach().cpu().numpy()
-        if self.requires_grad and recording():
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
-                "instead."
-            )
-        give = getattr(self._be.backend, "numpy", None)
-        if give is None:
-            raise TypeError(
-                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
-                "copy the tensor to host memory first."
-            )
-        st = storage_of(self)
-        st.shared = st.lent = True
-        return give(self._a)
+        try:
+            if force:
+                return self.detach().cpu().numpy()
+            if self.requires_grad and recording():
+                raise RuntimeError(
+                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                    "instead."
+                )
+            give = getattr(self._be.backend, "numpy", None)
+            if give is None:
+                raise TypeError(
+                    f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                    "copy the tensor to host memory first."
+                )
+            st = storage_of(self)
+            st.shared = st.lent = True
+            return give(self._a)
+        except AttributeError:
+            need_self(self, "numpy")
+            raise
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
         if isinstance(dtype, Tensor):
@@ -764,11 +860,15 @@ class Tensor(TensorMethods, TensorBase):
         return from_numpy(array)
 
     def __bool__(self) -> bool:
-        if self.numel() != 1:
-            if self.numel() == 0:
-                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(self.item())
+        try:
+            if self.numel() != 1:
+                if self.numel() == 0:
+                    raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+                raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+            return bool(self.item())
+        except AttributeError:
+            need_self(self, "__bool__")
+            raise
 
     def _one(self) -> Any:
         if self.numel() != 1:
@@ -776,18 +876,36 @@ class Tensor(TensorMethods, TensorBase):
         return self.item()
 
     def __int__(self) -> int:
-        return int(self._one())
+        try:
+            return int(self._one())
+        except AttributeError:
+            need_self(self, "__int__")
+            raise
 
     def __float__(self) -> float:
-        return float(self._one())
+        try:
+            return float(self._one())
+        except AttributeError:
+            need_self(self, "__float__")
+            raise
 
     def __complex__(self) -> complex:
-        return complex(self._one())
+        try:
+            return complex(self._one())
+        except AttributeError:
+            need_self(self, "__complex__")
+            raise
 
     def __index__(self) -> int:
-        if self.dtype.category > 1 or self.numel() != 1:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
+        try:
+            if self.dtype.category > 1 or self.numel() != 1:
+                raise TypeError(
+                    "only integer tensors of a single element can be converted to an index"
+                )
+            return int(self.item())
+        except AttributeError:
+            need_self(self, "__index__")
+            raise
 
     def __contains__(self, element: object) -> bool:
         if isinstance(element, (Tensor, int, float, bool, complex)):
@@ -806,7 +924,11 @@ class Tensor(TensorMethods, TensorBase):
         return self if not self._a.shape else self.flip(0)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        return tensor_repr(self, tensor_contents=tensor_contents)
+        try:
+            return tensor_repr(self, tensor_contents=tensor_contents)
+        except AttributeError:
+            need_self(self, "__repr__")
+            raise
 
     def __format__(self, format_spec: str) -> str:
         return tensor_format(self, format_spec)
@@ -906,26 +1028,34 @@ class Tensor(TensorMethods, TensorBase):
         >>> fb.ones(2).to(fb.int64)
         tensor([1, 1])
         """
-        if len(args) == 1 and not kwargs:
-            kind = type(args[0])
-            if kind is D.dtype:
-                return _dispatch.cast(self, args[0])
-            here = self._be.device
-            if kind is Device and args[0] == here:
-                return self
-            if kind is str and args[0] == here.type and here.index is None:
-                return self
-        device, dtype, copy, memory_format, non_blocking = _to_arguments(args, kwargs)
-        return _convert(self, device, dtype, copy, memory_format, non_blocking)
+        try:
+            if len(args) == 1 and not kwargs:
+                kind = type(args[0])
+                if kind is D.dtype:
+                    return _dispatch.cast(self, args[0])
+                here = self._be.device
+                if kind is Device and args[0] == here:
+                    return self
+                if kind is str and args[0] == here.type and here.index is None:
+                    return self
+            device, dtype, copy, memory_format, non_blocking = _to_arguments(args, kwargs)
+            return _convert(self, device, dtype, copy, memory_format, non_blocking)
+        except AttributeError:
+            need_self(self, "to")
+            raise
 
     def type(self, dtype: DType | str | type | None = None, non_blocking: bool = False) -> Any:
         """The legacy type name, or the tensor cast to a dtype or type name."""
-        from flambeau._tensor.legacy import dtype_and_device, type_name  # as above
+        try:
+            from flambeau._tensor.legacy import dtype_and_device, type_name  # as above
 
-        if dtype is None:
-            return type_name(self)
-        d, where = dtype_and_device(dtype)
-        return _convert(self, where, d, False, None, non_blocking)
+            if dtype is None:
+                return type_name(self)
+            d, where = dtype_and_device(dtype)
+            return _convert(self, where, d, False, None, non_blocking)
+        except AttributeError:
+            need_self(self, "type")
+            raise
 
     def type_as(self, other: Tensor | None = None, *, tensor: Tensor | None = None) -> Tensor:
         """The tensor in the dtype and on the device of `other` (`tensor` in PyTorch 1.0)."""
@@ -958,10 +1088,14 @@ class Tensor(TensorMethods, TensorBase):
         >>> x = fb.ones(2); y = x.clone(); y[0] = 5; x
         tensor([1., 1.])
         """
-        if memory_format is not None:
-            if memory_format is not preserve_format:
-                return _arranged(self, order_of_memory(memory_format, self.dim()))
-        return _dispatch.OPS["clone"](self)
+        try:
+            if memory_format is not None:
+                if memory_format is not preserve_format:
+                    return _arranged(self, order_of_memory(memory_format, self.dim()))
+            return _dispatch.OPS["clone"](self)
+        except AttributeError:
+            need_self(self, "clone")
+            raise
 
     def contiguous(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor in row-major memory; itself if it already is.
@@ -970,11 +1104,15 @@ class Tensor(TensorMethods, TensorBase):
         >>> fb.zeros(2, 3).t().contiguous().is_contiguous()
         True
         """
-        if memory_format is None:
-            return self if self.is_contiguous() else _arranged(self, None)
+        try:
+            if memory_format is None:
+                return self if self.is_contiguous() else _arranged(self, None)
 
-        order = order_of_memory(memory_format, self.dim())
-        return self if self.is_contiguous(memory_format) else _arranged(self, order)
+            order = order_of_memory(memory_format, self.dim())
+            return self if self.is_contiguous(memory_format) else _arranged(self, order)
+        except AttributeError:
+            need_self(self, "contiguous")
+            raise
 
     @property
     def mT(self) -> Tensor:
@@ -1040,9 +1178,13 @@ class Tensor(TensorMethods, TensorBase):
         >>> fb.ones(1, dtype=fb.int64).new([1, 2])
         tensor([1, 2])
         """
-        from flambeau._tensor.legacy import make  # as above
+        try:
+            from flambeau._tensor.legacy import make  # as above
 
-        return make(self.dtype, device or self.device, args if size is None else (Size(size),))
+            return make(self.dtype, device or self.device, args if size is None else (Size(size),))
+        except AttributeError:
+            need_self(self, "new")
+            raise
 
     def resize_(
         self, *sizes: object, size: object = None, memory_format: MemoryFormat | None = None
@@ -1057,10 +1199,14 @@ class Tensor(TensorMethods, TensorBase):
         tensor([[0, 1],
                 [2, 3]])
         """
-        from flambeau._storages.resize import resize
+        try:
+            from flambeau._storages.resize import resize
 
-        shape = checked_sizes(as_sizes((many("resize_", "size", sizes, size),), "size"))
-        return resize(self, shape, memory_format)
+            shape = checked_sizes(as_sizes((many("resize_", "size", sizes, size),), "size"))
+            return resize(self, shape, memory_format)
+        except AttributeError:
+            need_self(self, "resize_")
+            raise
 
     def resize_as_(
         self,
@@ -1073,15 +1219,19 @@ class Tensor(TensorMethods, TensorBase):
 
         With ``memory_format=flambeau.preserve_format`` the strides become those of `other`, too.
         """
-        if tensor is not None:
-            other = tensor
-        if not isinstance(other, Tensor):
-            raise TypeError(
-                f"resize_as_(): argument 'other' must be Tensor, not {type(other).__name__}"
-            )
-        from flambeau._storages.resize import resize_as
+        try:
+            if tensor is not None:
+                other = tensor
+            if not isinstance(other, Tensor):
+                raise TypeError(
+                    f"resize_as_(): argument 'other' must be Tensor, not {type(other).__name__}"
+                )
+            from flambeau._storages.resize import resize_as
 
-        return resize_as(self, other, memory_format)
+            return resize_as(self, other, memory_format)
+        except AttributeError:
+            need_self(self, "resize_as_")
+            raise
 
     def copy_(self, src: object, non_blocking: bool = False) -> Tensor:
         """Write the values of `src`, broadcast and cast, into this tensor.
@@ -1089,17 +1239,31 @@ class Tensor(TensorMethods, TensorBase):
         With `non_blocking`, copies between an accelerator and page-locked memory are not waited
         for; see `to`.
         """
-        if not isinstance(src, Tensor):
-            raise TypeError(f"copy_(): argument 'other' must be Tensor, not {type(src).__name__}")
-        return _inplace.copy_(self, src, non_blocking=bool(non_blocking))
+        try:
+            if not isinstance(src, Tensor):
+                raise TypeError(
+                    f"copy_(): argument 'other' must be Tensor, not {type(src).__name__}"
+                )
+            return _inplace.copy_(self, src, non_blocking=bool(non_blocking))
+        except AttributeError:
+            need_self(self, "copy_")
+            raise
 
     def fill_(self, value: object) -> Tensor:
         """Write one number everywhere."""
-        return _inplace.fill_(self, value)
+        try:
+            return _inplace.fill_(self, value)
+        except AttributeError:
+            need_self(self, "fill_")
+            raise
 
     def zero_(self) -> Tensor:
         """Write zero everywhere."""
-        return _inplace.fill_(self, 0)
+        try:
+            return _inplace.fill_(self, 0)
+        except AttributeError:
+            need_self(self, "zero_")
+            raise
 
     def share_memory_(self) -> Tensor:
         """Move the storage to shared memory, where other processes see it.
@@ -1109,10 +1273,10 @@ class Tensor(TensorMethods, TensorBase):
         Raises:
             NotImplementedError: the memory of this device cannot be shared.
         """
-        from flambeau._storages import shared  # loads multiprocessing
+        from flambeau._storages import sending  # loads multiprocessing
 
-        shared.register()
-        shared.share(self)
+        sending.register()
+        sending.share(self)
         return self
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:

@@ -81,8 +81,49 @@ def methods_text(functions: list[Function]) -> str:
     hints = Hints({name: f"_{name}" for name in ("bool", "float", "int")})
     template = _template("tensor_methods")
     written = set(re.findall(r"^    def (\w+)", template, re.MULTILINE))
-    text = expand(template, method_tables(functions, written, hints))
+    checked = {f.name for f in functions if f.public.function}
+    text = _guarded(expand(template, method_tables(functions, written, hints)), checked)
     return _header(title(template), "E501, I001") + _with_imports(text, hints)
+
+
+def _guarded(text: str, checked: set[str]) -> str:
+    """Methods that say what is wrong when they are taken from the class and given no tensor.
+
+    A ``try`` that nothing leaves costs nothing.  Methods that do no more than call one of the
+    functions `checked` need none, for those look at their arguments.
+    """
+    lines = text.split("\n")
+    methods = next(x for x in ast.parse(text).body if getattr(x, "name", "") == "TensorMethods")
+    assert isinstance(methods, ast.ClassDef)
+    for method in reversed(methods.body):
+        if not isinstance(method, ast.FunctionDef) or not _touches_self(method, checked):
+            continue
+        first = method.body[1] if ast.get_docstring(method) is not None else method.body[0]
+        begin, end = first.lineno - 1, first.lineno - 1
+        while end < len(lines) and (lines[end].startswith(" " * 8) or not lines[end].strip()):
+            end += 1
+        while not lines[end - 1].strip():
+            end -= 1
+        body = [f"    {line}" if line.strip() else line for line in lines[begin:end]]
+        lines[begin:end] = [
+            "        try:",
+            *body,
+            "        except AttributeError:",
+            f'            need_self(self, "{method.name}")',
+            "            raise",
+        ]
+    return "\n".join(lines)
+
+
+def _touches_self(method: ast.FunctionDef, checked: set[str]) -> bool:
+    """Whether a method, no overload or property, does more than call one of `checked`."""
+    if method.decorator_list or not method.args.args or method.args.args[0].arg != "self":
+        return False
+    found = method.body[ast.get_docstring(method) is not None :]
+    match found:
+        case [ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id="_ops"), attr=name)))]:
+            return name not in checked
+    return bool(found)
 
 
 def _formulas_text() -> str:

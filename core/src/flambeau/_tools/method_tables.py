@@ -138,7 +138,7 @@ def method_tables(
                 "INPLACE": method,
                 "OP": op,
                 "dtype.takes": _numbers(op),
-                " and FLOATING": " and self.dtype.fp" if op == "div" else "",
+                " and FLOATING": " and self.dtype.fp" if op == "div" else _fit(op),
                 "SAVES": str(offers[op].public.saves_self),
             }
             for method, op in INPLACE_OPERATORS
@@ -195,12 +195,17 @@ def _binary(method: str, op: str, restriction: str, records: bool) -> Row:
         "BINARY": method,
         "OP": op,
         "RECORDS": records,
-        " and FLOATING": " and self.dtype.fp" if restriction else "",
+        " and FLOATING": " and self.dtype.fp" if restriction else _fit(op),
         "dtype.takes": _numbers(op),
-        " and FITTING": _NUMBERS.get(op, ""),
+        " and FITTING": _NUMBERS.get(op, _fit(op)),
         "DTYPE": "self.dtype" if records else "bool_",
         "SAVED": _saved(OPS[op].node) if records else "",
     }
+
+
+def _fit(op: str) -> str:
+    # Kernels may well compute what is to be refused.
+    return " and self.dtype is not bool_" if OPS[op].refuses_bool else ""
 
 
 def _numbers(op: str) -> str:
@@ -246,6 +251,8 @@ def _unfit(op: Op) -> str:
         return " or self.dtype.is_complex"
     if op.promotes == "float":
         return " or not self.dtype.fp"
+    if op.integral:
+        return " or self.dtype.category >= 2"
     return " or self.dtype is bool_" if op.refuses_bool else ""
 
 

@@ -138,7 +138,7 @@ def _generated(outer: BatchLevel, cls: Any, dims: tuple[Any, ...]) -> type[Funct
         _of_ops = True  # of those of `cls`, on tensors that only the transform knows
 
         @staticmethod
-        def forward(*args: Any) -> Any:
+        def forward(*args: object) -> Any:
             def run(level: BatchLevel) -> Any:
                 result = cls.forward(*entries(level, args, dims))
                 return _each(result, lambda r: level.unbatched(r, 0).clone())

@@ -15,6 +15,13 @@ VIEW_KERNELS = frozenset({"slice", "permute", "view", "expand", "diagonal"})
 STRIDED_KERNELS = VIEW_KERNELS | {"assign", "fill_"}
 """Kernels that strided backends owe, whether or not the op table lists them."""
 
+WRITING_KERNELS = frozenset(
+    """nextafter_ copysign_ hypot_ frac_ nan_to_num_ lerp_ addcmul_ addcdiv_ logical_not_
+    clamp_min_ clamp_max_ exp2_
+    masked_scatter_ scatter_product_""".split()
+)
+"""Kernels of functions that are no ops: they write what those give into their first argument."""
+
 
 class OpInfo(Protocol):
     """What the host reads of an op that the core declares."""
@@ -48,7 +55,7 @@ def check_kernels(offer: KernelSet, ops: OpTable) -> None:
     unknown = []
     for name in offer.kernels:
         op = ops.get(name)
-        if op is None and name not in STRIDED_KERNELS:
+        if op is None and name not in STRIDED_KERNELS | WRITING_KERNELS:
             op = ops.get(name[:-1]) if name.endswith("_") else None
             if op is None:
                 unknown.append(name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from flambeau._autograd.modes import no_grad, recording
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.arguments import checked_sizes, need_tensor, sizes
 from flambeau._tensor.printing import sparse_repr
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -453,6 +453,7 @@ class SparseTensor(Tensor):
             RuntimeError: the numbers of dimensions change, or a dimension shrinks, while elements
                 are stored.
         """
+        size = checked_sizes(sizes((tuple(size),)))
         if len(size) != sparse_dim + dense_dim:
             raise RuntimeError(
                 f"number of dimensions must be sparse_dim ({sparse_dim}) + dense_dim "
@@ -581,6 +582,7 @@ def _rebuild(indices: Tensor, values: Tensor, size: tuple[int, ...], coalesced: 
 
 def empty(size: Sequence[int], like: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     """A sparse tensor without elements, with the dtype and device of `like`."""
+    size = checked_sizes(sizes((tuple(size),)))
     n = len(size) if sparse_dim is None else sparse_dim
     indices = like.new_empty((n, 0), dtype=D.int64)
     return SparseTensor.make(indices, like.new_empty((0, *size[n:])), size, coalesced=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from flambeau._autograd.node import next_seq
 from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.arguments import need_self
 from flambeau._dispatch.dispatch import (
     PLAIN,
     cast,
