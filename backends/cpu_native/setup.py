@@ -13,6 +13,7 @@ from setuptools.command.build_ext import build_ext
 
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 UNIX += ["-fopenmp-simd", "-pthread"]  # of OpenMP the pragmas for vectors, which need no library
+UNIX += ["-g0"]  # Python's own flags ask for debug information: a fifth of the time
 # Imported by its path: the package itself asks for others, which a build has not.
 DIGEST = runpy.run_path("src/flambeau_native/sources.py")["digest"]("csrc")
 

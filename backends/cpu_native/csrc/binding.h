@@ -24,10 +24,12 @@ void release(Held *held, int count);
 #define MAX_ARRAYS 12
 #define MAX_FACTORS 4
 
-/* A factor is the integer `first`, or its sum with `second`, or `second` if that is not zero. */
+/* A factor is the integer `first`, or its sum with `second`, or `second` if that is not zero, or how many
+   times `second` covers it, or `first` filled up to a multiple of `panel`. */
 typedef struct {
-    char how; /* 0, '+' or '|' */
+    char how; /* 0, '+', '|', '/' or '^' */
     int first, second;
+    int64_t panel;
 } Factor;
 
 typedef struct {

@@ -335,6 +335,7 @@ SORT(int64_t, uint64_t, i64, 6)
             *k->failure = "k is out of range";                                                  \
             return;                                                                             \
         }                                                                                       \
+        if (few == 0) return;                                                                   \
         for (int64_t row = 0; row < rows; row++) {                                              \
             const T *a = (const T *)k->p[2] + row * n;                                          \
             int64_t *at = places + row * few, held = 0;                                         \

@@ -118,7 +118,7 @@ WIDE static void NAME(tap_dot_step)(const void *context, int64_t begin, int64_t 
 
 INLINE NAME(Places) NAME(taps)(const Args *k) {
     return (NAME(Places)){.out = k->p[0], .a = k->p[1], .index = k->p[2], .weight = k->p[3],
-                          .channels = k->n[1], .size = k->n[2], .taps = k->n[3],
+                          .channels = k->n[1], .size = k->n[2], .taps = k->n[4] > 0 ? k->n[3] : 0,
                           .count = k->n[4]};
 }
 

@@ -6,14 +6,15 @@
 #include <Python.h>
 
 #include "binding.h"
+#include "product.h"
 
 #define MOST_THREADS 1024
 
-extern const Row pointwise_rows[], casting_rows[], moving_rows[], activation_rows[], normalization_rows[], optimizer_rows[], random_rows[],
-    rejection_rows[], multinomial_rows[],
-    reduction_rows[], loss_rows[], pooling_rows[], indexing_rows[], product_rows[], sgemm_rows[],
+extern const Row pointwise_rows[], writing_rows[], casting_rows[], moving_rows[], activation_rows[],
+    normalization_rows[], optimizer_rows[], random_rows[], rejection_rows[], multinomial_rows[], reduction_rows[], loss_rows[], pooling_rows[], indexing_rows[], product_rows[], sgemm_rows[],
     recurrent_rows[], primitives_rows[];
-static const Row *const tables[] = {pointwise_rows, casting_rows, moving_rows, activation_rows, normalization_rows, optimizer_rows,
+static const Row *const tables[] = {pointwise_rows,     writing_rows,       casting_rows,   moving_rows,        activation_rows,
+                                    normalization_rows, optimizer_rows,
                                     random_rows,     rejection_rows,     multinomial_rows, reduction_rows,     loss_rows,
                                     pooling_rows,    indexing_rows,      product_rows,
                                     sgemm_rows,      recurrent_rows,     primitives_rows};
@@ -91,7 +92,10 @@ static int read_extent(Extent *e, const char **text, const char *name) {
         const int is_sum = **text == '(';
         if (is_sum) (*text)++;
         f->first = digit(text);
-        if (is_sum || **text == '|') {
+        if (**text == '^') {
+            f->how = *(*text)++;
+            f->panel = PANEL_BYTES / type_size(name);
+        } else if (is_sum || **text == '|' || **text == '/') {
             f->how = *(*text)++;
             f->second = digit(text);
             if (is_sum) (*text)++;
@@ -100,9 +104,11 @@ static int read_extent(Extent *e, const char **text, const char *name) {
     return e->unit > 0;
 }
 
+static int is_number(char kind) { return kind == 'i' || kind == 'a'; }
+
 static int is_integer(const Row *row, int number) {
     int count = 0;
-    for (const char *kind = row->arguments; *kind; kind++) count += *kind == 'i';
+    for (const char *kind = row->arguments; *kind; kind++) count += is_number(*kind);
     return number >= 0 && number < count;
 }
 
@@ -111,7 +117,7 @@ static int read_row(Entry *entry, const Row *row) {
     *entry = (Entry){.row = row, .wanted = (Py_ssize_t)strlen(row->arguments)};
     if (*text == '=') entry->of_one_shape = 1, text++;
     for (const char *kind = row->arguments; *kind; kind++) {
-        if (*kind == 'i' || *kind == 'f') continue;
+        if (is_number(*kind) || *kind == 'f') continue;
         if (entry->arrays == MAX_ARRAYS || !read_extent(&entry->extents[entry->arrays], &text, row->name))
             return 0;
         if (*text == ',') text++;
@@ -122,23 +128,46 @@ static int read_row(Entry *entry, const Row *row) {
     return *text == 0;
 }
 
-/* Whether every array is as long as the integers say; an exception is set if not. */
-static int are_long(const Entry *entry, const Py_ssize_t *lengths, const int64_t *n) {
+/* The value of a factor, or -1 if it makes no sense. */
+static int64_t value_of(const Factor *f, const int64_t *n) {
+    const int64_t first = n[f->first], second = n[f->second];
+    int64_t value = first;
+    if (f->how == '+') {
+        if (first < 0 || second < 0 || __builtin_add_overflow(first, second, &value)) return -1;
+    } else if (f->how == '/') {
+        if (second < 1) return -1;
+        value = first / second + (first % second > 0);
+    } else if (f->how == '^') {
+        if (__builtin_add_overflow(first, f->panel - 1, &value)) return -1;
+        value -= value % f->panel;
+    } else if (f->how == '|' && second != 0) {
+        value = second;
+    }
+    return value < 0 ? -1 : value;
+}
+
+/* Whether every array is as long as the integers say; an exception is set if not.  `*is_empty` tells
+   whether none has anything to read or to write.  The sizes of one that has nothing are held to what a
+   number can count all the same, or a kernel could not multiply them. */
+static int are_long(const Entry *entry, const Py_ssize_t *lengths, const int64_t *n, int *is_empty) {
+    *is_empty = 1;
     for (int i = 0; i < entry->arrays; i++) {
         const Extent *e = &entry->extents[i];
         int64_t need = e->unit;
+        int has_none = e->unit == 0;
+        if (has_none) *is_empty = 0; /* nobody knows */
         for (int j = 0; j < e->count; j++) {
-            const Factor *f = &e->factors[j];
-            int64_t value = n[f->first];
-            int is_none = 0; /* no number holds it */
-            if (f->how == '+') is_none = __builtin_add_overflow(value, n[f->second], &value);
-            else if (f->how == '|' && n[f->second] != 0) value = n[f->second];
-            if (is_none || value < 0 || __builtin_mul_overflow(need, value, &need)) {
+            const int64_t value = value_of(&e->factors[j], n);
+            if (value == 0) has_none = 1;
+            else if (value < 0 || __builtin_mul_overflow(need, value, &need)) {
                 need = INT64_MAX; /* more than any memory has */
+                has_none = 0;
                 break;
             }
         }
-        if (lengths[i] >= 0 && need > lengths[i]) {
+        if (!has_none) *is_empty = 0;
+        else if (need < INT64_MAX) need = 0;
+        if (lengths[i] >= 0 ? need > lengths[i] : need == INT64_MAX) {
             PyErr_Format(PyExc_RuntimeError, "%s(): array %d has %zd bytes, where %lld are read or written",
                          entry->row->name, i, lengths[i], (long long)need);
             return 0;
@@ -175,12 +204,16 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     Py_ssize_t lengths[MAX_ARGUMENTS];
     int64_t integers[MAX_ARGUMENTS];
     double floats[MAX_ARGUMENTS] = {0};
-    int arrays = 0, ints = 0, doubles = 0, holding = 0;
+    int arrays = 0, ints = 0, doubles = 0, holding = 0, is_empty = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         char kind = row->arguments[i];
-        if (kind == 'i') {
+        if (is_number(kind)) {
             long long value = PyLong_AsLongLong(args[i]);
             if (value == -1 && PyErr_Occurred()) goto failed;
+            if (kind == 'a' && value == 0) {
+                PyErr_Format(PyExc_RuntimeError, "%s(): nothing lies at address 0", row->name);
+                goto failed;
+            }
             integers[ints++] = value;
         } else if (kind == 'f') {
             double value = PyFloat_AsDouble(args[i]);
@@ -195,13 +228,15 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
             lengths[arrays++] = held[holding++].buffer.len;
         }
     }
-    if (!are_long(entry, lengths, integers)) goto failed;
+    if (!are_long(entry, lengths, integers, &is_empty)) goto failed;
     if (entry->of_one_shape && !are_of_one_shape(entry, held, holding)) goto failed;
     const char *error = NULL, *failure = NULL;
     Args packed = {pointers, integers, floats, thread_limit, &error, &failure};
-    Py_BEGIN_ALLOW_THREADS
-    row->kernel(&packed);
-    Py_END_ALLOW_THREADS
+    if (!is_empty) {
+        Py_BEGIN_ALLOW_THREADS
+        row->kernel(&packed);
+        Py_END_ALLOW_THREADS
+    }
     release(held, holding);
     if (error != NULL) return PyErr_Format(PyExc_IndexError, "%s(): %s", row->name, error);
     if (failure != NULL) return PyErr_Format(PyExc_RuntimeError, "%s(): %s", row->name, failure);

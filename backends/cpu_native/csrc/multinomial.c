@@ -111,7 +111,7 @@ MULTINOMIAL(float, f32, 1e-30, FLT_MAX)
 MULTINOMIAL(double, f64, 1e-290, DBL_MAX)
 
 const Row multinomial_rows[] = {
-    {"multinomial_f32", "wiwrwiii", "d13,b,t12,d2", multinomial_f32},
-    {"multinomial_f64", "wiwrwiii", "d13,b,t12,d2", multinomial_f64},
+    {"multinomial_f32", "wawrwiii", "d13,b,t12,d2", multinomial_f32},
+    {"multinomial_f64", "wawrwiii", "d13,b,t12,d2", multinomial_f64},
     {NULL, NULL, NULL, NULL},
 };

@@ -22,14 +22,15 @@ typedef struct {
 typedef void (*Kernel)(const Args *);
 
 /* One row: the name in Python and the arguments, one letter each: r an array to read, w one to
-   write, o an array to read or None, W one to write or None, i an integer, f a float.  Arrays are
-   C-contiguous and aligned to their items.
+   write, o an array to read or None, W one to write or None, i an integer, a one that is an address, f a
+   float.  Arrays are C-contiguous and aligned to their items.
 
    `extents` says how far each array reaches at least, which every call is held to: separated by commas,
    the product of a constant, a unit and integers of the call by their numbers.  The unit is b, h, w or d
-   for 1, 2, 4 or 8 bytes or t for an item of the kernel's type; (0+1) is a sum, and 0|1 the second
-   number or, where that is zero, the first.  An array of no extent is -, and after = all have one
-   shape. */
+   for 1, 2, 4 or 8 bytes or t for an item of the kernel's type; (0+1) is a sum, 0|1 the second
+   number or, where that is zero, the first, 0/1 the quotient, rounded up, and 0^ the number filled up to
+   whole panels.  An array of no extent is -, and after = all have one shape.  No integer of an extent is
+   negative, and a kernel whose arrays are all empty is not called. */
 typedef struct {
     const char *name;
     const char *arguments;
@@ -56,6 +57,12 @@ typedef int Flag;
 
 /* Elements per thread below which a second thread costs more than it brings. */
 #define GRAIN 16384
+
+/* A product of counts for `team`: more than a number holds is as much as one does. */
+static inline int64_t times(int64_t a, int64_t b) {
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
 
 /* The threads for `work` elements. */
 static inline int team(const Args *a, int64_t work) {

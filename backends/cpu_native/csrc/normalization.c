@@ -7,7 +7,7 @@
 
 const Row normalization_rows[] = {
     BOTH(layer_norm, "wwwrooiif", "t01,t0,t0,t01,t1,t1"),
-    BOTH(layer_norm_backward, "wwwwrrorriii", "t01,t1,t1,-,t01,t01,t1,t0,t0"),
+    BOTH(layer_norm_backward, "wwwwrrorriii", "t01,t1,t1,2t0/21,t01,t01,t1,t0,t0"),
     BOTH(batch_norm_train, "wwwrooiiif", "t012,t1,t1,t012,t1,t1"),
     BOTH(batch_norm, "wroorriii", "t012,t012,t1,t1,t1,t1"),
     BOTH(batch_norm_backward, "wwwrrorriii", "t012,t1,t1,t012,t012,t1,t1,t1"),

@@ -105,7 +105,7 @@ static void NAME(layer_norm_backward)(const Args *k) {
     NAME(Norm) c = {.out = k->p[0], .over_weight = k->p[1], .over_bias = k->p[2], .parts = k->p[3],
                     .g = k->p[4], .x = k->p[5], .weight = k->p[6], .mean = k->p[7],
                     .invstd = k->p[8], .rows = k->n[0], .n = k->n[1], .block = k->n[2]};
-    int64_t blocks = (c.rows + c.block - 1) / c.block;
+    const int64_t blocks = c.rows / c.block + (c.rows % c.block > 0);
     split(NAME(layer_norm_backward_step), &c, blocks, team(k, c.rows * c.n));
     for (int64_t i = 0; i < c.n; i++) {
         double weight = 0, bias = 0;
@@ -120,21 +120,21 @@ static void NAME(layer_norm_backward)(const Args *k) {
 
 WIDE static void NAME(batch_norm_train_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Norm) *c = context;
-    const int64_t n = c->n, stride = c->channels * n;
+    const int64_t n = c->n, stride = c->channels * n, images = n > 0 ? c->images : 0;
     const double count = (double)(c->images * n);
     for (int64_t channel = begin; channel < end; channel++) {
         const T *x = c->x + channel * n;
         T *out = c->out + channel * n;
         double total = 0, squares = 0;
-        for (int64_t i = 0; i < c->images; i++) total += NAME(total)(x + i * stride, n);
+        for (int64_t i = 0; i < images; i++) total += NAME(total)(x + i * stride, n);
         const T mean = (T)(total / count);
-        for (int64_t i = 0; i < c->images; i++) squares += NAME(squares)(x + i * stride, n, mean);
+        for (int64_t i = 0; i < images; i++) squares += NAME(squares)(x + i * stride, n, mean);
         const T invstd = (T)(1 / sqrt(squares / count + c->eps));
         const T scale = c->weight != NULL ? invstd * c->weight[channel] : invstd;
         const T shift = c->bias != NULL ? c->bias[channel] : 0;
         c->mean[channel] = mean;
         c->invstd[channel] = invstd;
-        for (int64_t i = 0; i < c->images; i++) {
+        for (int64_t i = 0; i < images; i++) {
             const T *restrict from = x + i * stride;
             T *restrict to = out + i * stride;
 #pragma omp simd
@@ -168,19 +168,20 @@ WIDE static void NAME(batch_norm_step)(const void *context, int64_t begin, int64
 static void NAME(batch_norm)(const Args *k) {
     NAME(Norm) c = {.out = k->p[0], .x = k->p[1], .weight = k->p[2], .bias = k->p[3],
                     .mean = k->p[4], .invstd = k->p[5], .channels = k->n[1], .n = k->n[2]};
-    split(NAME(batch_norm_step), &c, k->n[0] * c.channels, team(k, k->n[0] * c.channels * c.n));
+    const int64_t planes = c.n > 0 ? k->n[0] * c.channels : 0;
+    split(NAME(batch_norm_step), &c, planes, team(k, planes * c.n));
 }
 
 WIDE static void NAME(batch_norm_backward_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Norm) *c = context;
-    const int64_t n = c->n, stride = c->channels * n;
+    const int64_t n = c->n, stride = c->channels * n, images = n > 0 ? c->images : 0;
     const double count = (double)(c->images * n);
     for (int64_t channel = begin; channel < end; channel++) {
         const T *x = c->x + channel * n, *g = c->g + channel * n;
         T *out = c->out + channel * n;
         const T mean = c->mean[channel], invstd = c->invstd[channel];
         double sum = 0, dot = 0;
-        for (int64_t i = 0; i < c->images; i++) {
+        for (int64_t i = 0; i < images; i++) {
             const T *restrict a = x + i * stride, *restrict b = g + i * stride;
             T s = 0, d = 0;
 #pragma omp simd reduction(+ : s, d)
@@ -196,7 +197,7 @@ WIDE static void NAME(batch_norm_backward_step)(const void *context, int64_t beg
         c->over_weight[channel] = (T)dot;
         const T scale = c->weight != NULL ? invstd * c->weight[channel] : invstd;
         const T centre = (T)(sum / count), slope = (T)(dot / count * invstd);
-        for (int64_t i = 0; i < c->images; i++) {
+        for (int64_t i = 0; i < images; i++) {
             const T *restrict a = x + i * stride, *restrict b = g + i * stride;
             T *restrict to = out + i * stride;
 #pragma omp simd

@@ -13,6 +13,15 @@ static void windows_step(const void *context, int64_t begin, int64_t end);
 #define IS_QUARTERED 0
 #endif
 
+/* How far windows of `taps` reach along a dimension of `size`; 0 if no number says it. */
+INLINE int reach(int64_t count, int64_t step, int64_t taps, int64_t apart, int64_t pad, int64_t size, int64_t *far) {
+    int64_t within;
+    return taps >= 0 && pad >= 0 && !__builtin_mul_overflow(count, step, far) &&
+           !__builtin_mul_overflow(taps, apart, &within) && !__builtin_add_overflow(*far, within, far) &&
+           !__builtin_add_overflow(*far, apart, far) && !__builtin_add_overflow(*far, pad, far) &&
+           !__builtin_add_overflow(*far, size, far);
+}
+
 #define TEMPLATE "pooling_template.h"
 #include "both.h"
 
@@ -122,6 +131,8 @@ AVX512 static void windows_step(const void *context, int64_t begin, int64_t end)
     for (int64_t line = begin; line < end; line++) {
         const int64_t plane = line / c->oh, top = line % c->oh * c->sh - c->ph;
         const float *x = c->x + plane * h * w;
+        int64_t upper, lower;
+        taps_inside_f32(top, c->dh, kh, h, &upper, &lower);
         for (int64_t i = 0; i < ow; i += 16) {
             const __mmask16 all = MASK_OF(ow - i);
             const int64_t left = i * apart - c->pw;
@@ -136,9 +147,8 @@ AVX512 static void windows_step(const void *context, int64_t begin, int64_t end)
             __m512 best = _mm512_set1_ps(-INFINITY);
             __m512i place = _mm512_setzero_si512();
             __mmask16 empty = all;
-            for (int64_t down = 0; down < kh; down++) {
+            for (int64_t down = upper; down < lower; down++) {
                 const int64_t row = top + down * c->dh;
-                if (row < 0 || row >= h) continue;
                 for (int64_t right = 0; right < kw; right++) {
                     const int64_t start = row * w + left + right * dw;
                     __m512 v = _mm512_maskz_loadu_ps((__mmask16)inside[right], x + start);

@@ -29,6 +29,32 @@ INLINE void NAME(max_tap)(const T *restrict x, T *restrict best, int32_t *restri
     }
 }
 
+/* The taps [*first, *last) of a window that lie within `size`, of `count` that are `step` apart. */
+INLINE void NAME(taps_inside)(int64_t start, int64_t step, int64_t count, int64_t size, int64_t *first,
+                              int64_t *last) {
+    *first = start >= 0 ? 0 : (step - 1 - start) / step;
+    *last = start >= size ? 0 : (size - 1 - start) / step + 1;
+    if (*last > count) *last = count;
+}
+
+/* The taps of a row of windows that lie within the plane in one of them. */
+INLINE void NAME(taps_of_row)(const NAME(Pool) * c, int64_t *first, int64_t *last) {
+    int64_t none;
+    NAME(taps_inside)((c->ow - 1) * c->sw - c->pw, c->dw, c->kw, c->w, first, &none);
+    NAME(taps_inside)(-c->pw, c->dw, c->kw, c->w, &none, last);
+}
+
+/* Whether windows have steps that go on, and places that a number can say. */
+static int NAME(are_windows)(const Args *k, const NAME(Pool) * c) {
+    int64_t down, right, place;
+    if (c->sh > 0 && c->sw > 0 && c->dh > 0 && c->dw > 0 && reach(c->oh, c->sh, c->kh, c->dh, c->ph, c->h, &down) &&
+        reach(c->ow, c->sw, c->kw, c->dw, c->pw, c->w, &right) && !__builtin_mul_overflow(down, c->w, &place) &&
+        !__builtin_add_overflow(place, right, &place))
+        return 1;
+    *k->failure = "windows that lead nowhere";
+    return 0;
+}
+
 /* The place of a window that meets nothing but padding, as PyTorch has it: its first tap that is not before
    the plane, wherever that is. */
 INLINE int64_t NAME(nowhere)(const NAME(Pool) * c, int64_t row, int64_t column) {
@@ -53,10 +79,12 @@ WIDE static void NAME(max_pool2d_step)(const void *context, int64_t begin, int64
                 at[i] = -1;
                 best[from + i] = (T)-INFINITY;
             }
-            for (int64_t i = 0; i < c->kh; i++) {
+            int64_t upper, lower, left, right;
+            NAME(taps_inside)(y * c->sh - c->ph, c->dh, c->kh, c->h, &upper, &lower);
+            NAME(taps_of_row)(c, &left, &right);
+            for (int64_t i = upper; i < lower; i++) {
                 const int64_t row = y * c->sh - c->ph + i * c->dh;
-                if (row < 0 || row >= c->h) continue;
-                for (int64_t j = 0; j < c->kw; j++) {
+                for (int64_t j = left; j < right; j++) {
                     int64_t first, last;
                     NAME(inside)(c, j * c->dw - c->pw, &first, &last);
                     if (first < from) first = from;
@@ -89,6 +117,7 @@ static void NAME(max_pool2d)(const Args *k) {
     NAME(Pool) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2], .h = n[1], .w = n[2],
                     .oh = n[3], .ow = n[4], .kh = n[5], .kw = n[6], .sh = n[7], .sw = n[8],
                     .ph = n[9], .pw = n[10], .dh = n[11], .dw = n[12]};
+    if (!NAME(are_windows)(k, &c)) return;
     Step step = NAME(max_pool2d_step);
     if (IS_QUARTERED && sizeof(T) == 4 && c.kh == 2 && c.kw == 2 && c.sh == 2 && c.sw == 2 &&
         !c.ph && !c.pw && c.dh == 1 && c.dw == 1 && 2 * c.oh <= c.h && 2 * c.ow <= c.w)
@@ -97,7 +126,7 @@ static void NAME(max_pool2d)(const Args *k) {
                    : quartered_step;
     else if (IS_QUARTERED && sizeof(T) == 4 && c.sw <= 2 && c.kw <= WIDEST)
         step = windows_step;
-    split(step, &c, n[0] * c.oh, team(k, n[0] * c.oh * c.ow * c.kh * c.kw));
+    split(step, &c, n[0] * c.oh, team(k, times(n[0] * c.oh * c.ow, times(c.kh, c.kw))));
 }
 
 /* The greatest number of a line; whether one of its numbers is a NaN. */
@@ -235,10 +264,12 @@ WIDE static void NAME(avg_pool2d_step)(const void *context, int64_t begin, int64
         const T *x = c->x + plane * c->h * c->w;
         T *sum = c->out + line * c->ow;
         for (int64_t i = 0; i < c->ow; i++) sum[i] = 0;
-        for (int64_t i = 0; i < c->kh; i++) {
+        int64_t upper, lower, left, right;
+        NAME(taps_inside)(y * c->sh - c->ph, 1, c->kh, c->h, &upper, &lower);
+        NAME(taps_of_row)(c, &left, &right);
+        for (int64_t i = upper; i < lower; i++) {
             const int64_t row = y * c->sh - c->ph + i;
-            if (row < 0 || row >= c->h) continue;
-            for (int64_t j = 0; j < c->kw; j++) {
+            for (int64_t j = left; j < right; j++) {
                 int64_t first, last;
                 NAME(inside)(c, j - c->pw, &first, &last);
                 const T *from = x + row * c->w + first * c->sw + j - c->pw;
@@ -255,7 +286,7 @@ WIDE static void NAME(avg_pool2d_step)(const void *context, int64_t begin, int64
         const int64_t rows = NAME(extent)(y, c->h, c->kh, c->sh, c->ph, c->include_pad);
         for (int64_t i = 0; i < c->ow; i++) {
             int64_t columns = NAME(extent)(i, c->w, c->kw, c->sw, c->pw, c->include_pad);
-            sum[i] /= c->divisor != 0 ? (T)c->divisor : (T)(rows * columns);
+            sum[i] /= c->divisor != 0 ? (T)c->divisor : (T)((double)rows * (double)columns);
         }
     }
 }
@@ -266,13 +297,13 @@ WIDE static void NAME(avg_pool2d_backward_step)(const void *context, int64_t beg
         T *out = c->out + plane * c->h * c->w;
         const T *g = c->x + plane * c->oh * c->ow;
         memset(out, 0, (size_t)(c->h * c->w) * sizeof(T));
-        for (int64_t y = 0; y < c->oh; y++) {
+        for (int64_t y = 0; c->ow > 0 && y < c->oh; y++) {
             const int64_t rows = NAME(extent)(y, c->h, c->kh, c->sh, c->ph, c->include_pad);
             const int64_t top = y * c->sh - c->ph, bottom = top + c->kh;
             for (int64_t i = 0; i < c->ow; i++) {
                 const int64_t columns =
                     NAME(extent)(i, c->w, c->kw, c->sw, c->pw, c->include_pad);
-                const T divisor = c->divisor != 0 ? (T)c->divisor : (T)(rows * columns);
+                const T divisor = c->divisor != 0 ? (T)c->divisor : (T)((double)rows * (double)columns);
                 const T share = g[y * c->ow + i] / divisor;
                 int64_t left = i * c->sw - c->pw, right = left + c->kw;
                 if (left < 0) left = 0;
@@ -292,13 +323,15 @@ INLINE NAME(Pool) NAME(averages)(const Args *k) {
 }
 
 static void NAME(avg_pool2d)(const Args *k) {
-    NAME(Pool) c = NAME(averages)(k);
-    split(NAME(avg_pool2d_step), &c, k->n[0] * c.oh,
-          team(k, k->n[0] * c.oh * c.ow * c.kh * c.kw));
+    const NAME(Pool) c = NAME(averages)(k);
+    if (!NAME(are_windows)(k, &c)) return;
+    split(NAME(avg_pool2d_step), &c, c.ow == 0 ? 0 : k->n[0] * c.oh,
+          team(k, times(k->n[0] * c.oh * c.ow, times(c.kh, c.kw))));
 }
 
 static void NAME(avg_pool2d_backward)(const Args *k) {
-    NAME(Pool) c = NAME(averages)(k);
+    const NAME(Pool) c = NAME(averages)(k);
+    if (!NAME(are_windows)(k, &c)) return;
     split(NAME(avg_pool2d_backward_step), &c, k->n[0],
-          team(k, k->n[0] * (c.h * c.w + c.oh * c.ow * c.kh * c.kw)));
+          team(k, times(k->n[0] * c.oh * c.ow, times(c.kh, c.kw))));
 }

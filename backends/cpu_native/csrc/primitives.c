@@ -49,6 +49,6 @@ static void primitives(const Args *k) {
 
 /* The list's address, then the bytes of each array. */
 const Row primitives_rows[] = {
-    {"primitives", "wrroWiiiiii", "b1,b2,b3,b4,b5", primitives},
+    {"primitives", "wrroWaiiiii", "b1,b2,b3,b4,b5", primitives},
     {NULL, NULL, NULL, NULL},
 };

@@ -33,8 +33,8 @@ typedef __m512d Vector_f64;
     {#name "_f32", arguments, extents, name##_f32}, {#name "_f64", arguments, extents, name##_f64}
 
 const Row product_rows[] = {
-    BOTH(pack, "wriiii", "t01,t01"),
-    BOTH(packed_product, "wrriii", "t02,t01,t12"),
+    BOTH(pack, "wriiii", "t0^1,t01"),
+    BOTH(packed_product, "wrriii", "t02,t01,t12^"),
     BOTH(few, "wrriiiiii", "t013,t412,t523"),
     {NULL, NULL, NULL, NULL},
 };

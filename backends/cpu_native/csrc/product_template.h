@@ -4,7 +4,15 @@
 static void NAME(pack)(const Args *k) {
     T *restrict out = k->p[0];
     const T *restrict a = k->p[1];
-    const int64_t columns = k->n[0], depth = k->n[1], right = k->n[2], down = k->n[3];
+    const int64_t columns = k->n[0], depth = k->n[1];
+    const int64_t right = columns > 1 ? k->n[2] : 0, down = depth > 1 ? k->n[3] : 0;
+    int64_t last = 0, further = 0;
+    if (right < 0 || down < 0 || __builtin_mul_overflow(columns - 1, right, &last) ||
+        __builtin_mul_overflow(depth - 1, down, &further) ||
+        __builtin_add_overflow(last, further, &last) || last >= columns * depth) {
+        *k->failure = "steps that leave the matrix";
+        return;
+    }
     for (int64_t j0 = 0; j0 < columns; j0 += WIDTH)
         for (int64_t i = 0; i < depth; i++)
             for (int64_t j = j0; j < j0 + WIDTH; j++)

@@ -148,7 +148,7 @@ static double row_sum(const double *row, int64_t size) {
         T *out = k->p[0];                                                                    \
         const T *alpha = k->p[2], least = LEAST_##S, most = MOST;                            \
         double *row = k->p[3];                                                               \
-        const int64_t rows = k->n[1], columns = k->n[2];                                     \
+        const int64_t columns = k->n[2], rows = columns > 0 ? k->n[1] : 0;                   \
         begin(&s, k);                                                                        \
         for (int64_t i = 0; i < rows; i++, out += columns, alpha += columns) {               \
             for (int64_t j = 0; j < columns; j++) {                                          \
@@ -268,10 +268,10 @@ POISSON(float, f32)
 POISSON(double, f64)
 
 #define ROWS(S)                                                                              \
-    {"standard_gamma_" #S, "wiwri", "t1,2d,t1", standard_gamma_##S},                         \
-    {"sample_dirichlet_" #S, "wiwrwii", "t12,2d,t12,d2", sample_dirichlet_##S},              \
-    {"binomial_" #S, "wiwrri", "t1,2d,t1,t1", binomial_##S},                                 \
-    {"poisson_" #S, "wiwri", "t1,2d,t1", poisson_##S}
+    {"standard_gamma_" #S, "wawri", "t1,2d,t1", standard_gamma_##S},                         \
+    {"sample_dirichlet_" #S, "wawrwii", "t12,2d,t12,d2", sample_dirichlet_##S},              \
+    {"binomial_" #S, "wawrri", "t1,2d,t1,t1", binomial_##S},                                 \
+    {"poisson_" #S, "wawri", "t1,2d,t1", poisson_##S}
 
 const Row rejection_rows[] = {
     ROWS(f32),

@@ -9,6 +9,8 @@ import pytest
 from flambeau_native.extension import native
 from flambeau_native.kernels import KERNELS as COMPILED
 from flambeau_native.kernels._casts import convert, convert_into
+from flambeau_native.kernels.elementwise import assign
+from flambeau_numpy.casts import offer_casts, recast
 
 HALF, BFLOAT = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -67,6 +69,20 @@ def test_conversions_are_those_of_numpy(before, after):
     out = np.zeros(a.shape, after)
     assert convert_into(out, a)
     agree(out, by_numpy(a, after))
+
+
+@pytest.mark.parametrize("kind", [HALF, BFLOAT])
+@pytest.mark.parametrize("before", [SINGLE, np.dtype(np.float64)])
+def test_the_bits_of_a_nan_do_not_depend_on_how_many_elements_there_are(before, kind):
+    nan = np.array([0x7F800001, 0xFF812345, 0x7FC12345, 0xFFFFFFFF], np.uint32).view(SINGLE)
+    offer_casts("flambeau-native", convert)
+    with np.errstate(invalid="ignore"):
+        many = np.tile(nan, 300).astype(before)
+    for few in (many[:1], many[:4], many[:255]):
+        wanted = recast(many, kind)[: few.size].tobytes()
+        written = np.zeros(few.size, kind)
+        assign(written, few)
+        assert recast(few, kind).tobytes() == written.tobytes() == wanted
 
 
 def test_a_nan_keeps_its_sign_and_the_bits_that_fit_and_is_quiet():

@@ -10,7 +10,7 @@ from flambeau_native.extension import native
 ROWS = [
     getattr(native, name)
     for name in dir(native)
-    if (f := getattr(native, name)).__doc__ and set(f.__doc__) <= set("rwoWif")
+    if (f := getattr(native, name)).__doc__ and set(f.__doc__) <= set("rwoWiaf")
 ]
 ADDRESSES = {"sgemm"}  # which takes matrices by their addresses
 
@@ -22,7 +22,7 @@ def test_arrays_that_are_too_short_are_refused(function, size):
         return
     values = []
     for kind in function.__doc__:
-        if kind == "i":
+        if kind in "ia":
             values.append(size)
         else:
             values.append(1.0 if kind == "f" else np.zeros(1, np.uint8))

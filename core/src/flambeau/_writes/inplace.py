@@ -16,7 +16,7 @@ from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Node, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import broadcast_shapes, dim_of
-from flambeau._dispatch.dispatch import cast, new, scalar_native, written
+from flambeau._dispatch.dispatch import cast, new, scalar_native, wrap, written
 from flambeau._dispatch.promotion import python_number
 from flambeau._memory import views as _views
 from flambeau._memory.record import is_tensor, state_of
@@ -31,6 +31,7 @@ from flambeau._memory.views import (
     without_region,
 )
 from flambeau._types import dtype as D
+from flambeau._writes.in_one import kernel_in_place
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
@@ -67,11 +68,12 @@ class CopySlices(Node):
 
 def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) -> Own:
     """Replace the values of `self` by ``function(self, *args, **kwargs)``."""
-    if not (args or kwargs or self._rg):
-        st, be = self._st, self._be
-        if (st is None or not st.shared) and be.strided:  # nothing else has its memory
-            if (kernel := _own_kernel(self, function.__name__)) is not None:
-                kernel(self._a)
+    given = (*args, kwargs["value"]) if len(kwargs) == 1 and "value" in kwargs else args
+    if not self._rg and (given is not args or not kwargs):
+        st = self._st
+        if st is None or not st.shared:  # nothing else has its memory
+            if (one := kernel_in_place(self, function.__name__, given)) is not None:
+                one[0](self._a, *one[1])
                 storage_of(self).version += 1
                 return self
     saves = kwargs.pop("_saves_self", True)
@@ -95,8 +97,10 @@ def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) 
         source = self._same_history(self._a)
     if record or not self._be.strided:
         result = function(source, *args, **kwargs)
-    elif not (args or kwargs) and (kernel := _own_kernel(self, function.__name__)) is not None:
-        kernel(self._a)
+    elif (given is not args or not kwargs) and (
+        one := kernel_in_place(self, function.__name__, given)
+    ) is not None:
+        one[0](self._a, *one[1])
         storage_of(self).version += 1
         return self
     else:
@@ -111,19 +115,6 @@ def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) 
     check_result(self, result)
     assign(self, result, record)
     return self
-
-
-_UNARY = frozenset(
-    """neg abs exp log log1p tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round
-    sigmoid relu""".split()
-)
-
-
-def _own_kernel(self: Tensor, name: str) -> Callable[[Any], None] | None:
-    """What computes a function of elements of floats in their own memory, if there is such."""
-    if name not in _UNARY or _dispatch.modes or self.dtype not in (D.float32, D.float64):
-        return None
-    return getattr(self._be, f"{name}_", None)
 
 
 class _Target(threading.local):
@@ -157,6 +148,26 @@ def put_into(op: Op, x: Tensor, *args: Any) -> Tensor:
     except be.error as error:
         raise _dispatch.kernel_error(op.name, error, (x, *args)) from error
     return x
+
+
+def written_by(name: str, x: Tensor, *args: Any) -> Tensor | None:
+    """What the kernel ``name_`` of a function that is no op makes of `x`, in place or in a copy.
+
+    None if the device has no such kernel, or a gradient is asked for.
+    """
+    be = x._be
+    if not be.strided or _dispatch.modes or (kernel := getattr(be, f"{name}_", None)) is None:
+        return None
+    tensors = [t for t in args if is_tensor(t)]
+    if any(t._be is not be for t in tensors):
+        return None
+    if recording() and any(t._rg and t.requires_grad for t in (x, *tensors)):
+        return None
+    alone = not any(t is x or t._st is x._st is not None for t in tensors)
+    is_target = _target.tensor is x and alone
+    native = x._a if is_target else be.clone(x._a)
+    kernel(native, *(t._a if is_tensor(t) else t for t in args))
+    return x if is_target else wrap(be, native, x.dtype)
 
 
 def check_result(self: Tensor, result: Tensor) -> None:

@@ -56,7 +56,7 @@ def _checked(plan: Plan, slot: int, kernel: Any) -> Callable[..., Any]:
         np.ascontiguousarray,
     )
 
-    def checked_index(a: Array, size: int, *more: Any) -> Array:
+    def checked_index(a: Array, size: int, *more: object) -> Array:
         try:
             in_range(row_major(a), count, size)
         except IndexError:

@@ -37,7 +37,10 @@ def convert(a: Array, kind: np.dtype) -> Any:
             found = convert(a.transpose(order), kind)
             return found.transpose(sorted(range(a.ndim), key=order.__getitem__))
     out = made(a.shape, kind)
-    run(_exported(out), _exported(a), a.size)
+    if kind is FLOAT16 or kind == FLOAT16:
+        run(out, _exported(a) if before.itemsize == 2 else a, a.size)
+    else:
+        run(_exported(out), _exported(a), a.size)
     return out
 
 

@@ -135,4 +135,4 @@ KERNELS: dict[str, Kernel] = {
     "log_softmax_backward": _backward("log_softmax_backward"),
 }
 
-KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in ("relu", "sigmoid")}
+KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in ("relu", "sigmoid", "leaky_relu")}

@@ -15,6 +15,7 @@ from flambeau_native.extension import native
 from flambeau_native.kernels._casts import convert_into
 from flambeau_native.kernels._common import (
     FLOAT32,
+    FLOAT64,
     NUMPY,
     Array,
     Kernel,
@@ -27,6 +28,7 @@ from flambeau_native.kernels._common import (
     unary,
     zeros,
 )
+from flambeau_native.kernels._writing import writing_kernels
 from flambeau_numpy import pointwise
 from flambeau_numpy.casts import HALVES, copy_order
 from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty
@@ -64,8 +66,9 @@ def assign(dst: Array, src: Array) -> None:
             if not np.may_share_memory(dst, src):
                 native.copy(bytes_of(dst), bytes_of(src), size, 0)
                 return
-    elif src.dtype != dst.dtype and src.size >= _LEAST_CAST and convert_into(dst, src):
-        return
+    elif src.dtype != dst.dtype and (src.size >= _LEAST_CAST or dst.itemsize == 2):
+        if convert_into(dst, src):
+            return
     _assign(dst, src)
 
 
@@ -182,8 +185,10 @@ def _make_clamp() -> dict[str, Kernel]:
     return {"clamp": clamp, "clamp_": clamp_}
 
 
-def _make_pow() -> Kernel:
-    general, square, root = otherwise("pow"), _large_unary("square"), _large_unary("sqrt")
+def _make_pow() -> dict[str, Kernel]:
+    general, general_, square = otherwise("pow"), otherwise("pow_"), _large_unary("square")
+    root, in_one = _large_unary("sqrt"), {2: "square", 3: "cube", 0.5: "sqrt"}
+    runs = {exponent: compiled(name) for exponent, name in in_one.items()}
     cube = _large_unary("cube", lambda a: a * a * a)
     power_of_two = _large_unary("exp2", lambda a: general(np.float32(2), a))
 
@@ -205,7 +210,22 @@ def _make_pow() -> Kernel:
                 return root(a)
         return general(a, b)
 
-    return power
+    def power_(a: Array, b: Array) -> None:
+        if a.nbytes >= THRESHOLD and not b.ndim and a.dtype.kind == "f" and a.flags.c_contiguous:
+            if a.itemsize > 2 and (run := runs.get(b.item())) is not None:
+                run[a.dtype](a, a, a.size)
+                return
+        general_(a, b)
+
+    two = {dtype: np.array(2, dtype) for dtype in (FLOAT32, FLOAT64)}
+
+    def exp2_(a: Array) -> None:
+        if a.size >= _SMALLEST and a.dtype == FLOAT32 and a.flags.c_contiguous:
+            native.exp2_f32(a, a, a.size)
+        else:
+            _assign(a, power(two[a.dtype], a))  # type: ignore[arg-type]
+
+    return {"pow": power, "pow_": power_, "exp2_": exp2_}
 
 
 def _make_division(name: str) -> dict[str, Kernel]:
@@ -271,7 +291,7 @@ KERNELS: dict[str, Kernel] = {
     **{name: pointwise.binary(BINARY[name], _large_binary(name)) for name in _ARITHMETIC},
     **{name: _make_rounding(name) for name in ROUNDING},
     **_make_clamp(),
-    "pow": _make_pow(),
+    **_make_pow(),
     "clone": clone,
     "contiguous": contiguous,
     "erf": unary("erf"),
@@ -282,6 +302,7 @@ KERNELS: dict[str, Kernel] = {
 
 if native is not None:
     KERNELS |= _make_multiply_add()
+    KERNELS |= writing_kernels()
     KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in _READ_ONCE.split()}
     KERNELS |= {
         f"{name}_": pointwise.binary_in_place(BINARY[name], _large_binary(name))

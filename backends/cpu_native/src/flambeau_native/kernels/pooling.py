@@ -29,9 +29,10 @@ def _planes(
     """The shape of the result; how many planes there are, their sizes, and the windows of one; and
     whether elements are so few that NumPy makes the array.
 
-    Empty where windows reach far beyond a plane: the compiled loops look at every tap.
+    Empty where windows reach far beyond a plane, to places that the compiled loops may not count.
     """
-    if any(k > _FAR * n for k, n in zip(kernel, shape[-2:], strict=True)):
+    far = max(*stride, *padding, *dilation) >= _LARGEST
+    if far or any(k > _FAR * n for k, n in zip(kernel, shape[-2:], strict=True)):
         return (), (), True
     how = zip(shape[-2:], kernel, stride, padding, dilation, strict=True)
     counts = [out_size(*one, ceil_mode) for one in how]

@@ -1,0 +1,113 @@
+"""Functions of elements that one kernel writes into their first argument.
+
+`x.hypot_(y)` is a dozen operations, each with memory of its own, where a device has no kernel
+`hypot_`, and one pass over `x` where it has: `name_(dst, *operands, *numbers)`. Functions that are
+no ops have such kernels, too. They give the bits of the formula, which is what is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flambeau._autograd.modes import recording
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.dispatch import scalar_native, wrap
+from flambeau._memory.record import is_tensor
+from flambeau._types import dtype as D
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau._tensor.tensor import Tensor
+
+# What the functions take after the tensor: t, a tensor of its dtype and shape, or a number for
+# all; n, a number; o, a number or None; b, any of these.
+_KINDS = {
+    **dict.fromkeys(
+        """neg abs exp log log1p tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round
+        sigmoid relu frac logical_not exp2""".split(),
+        "",
+    ),
+    **dict.fromkeys("nextafter copysign hypot atan2 fmod remainder floor_divide pow".split(), "t"),
+    **dict.fromkeys("eq ne lt le gt ge".split(), "t"),
+    "leaky_relu": "n",
+    "threshold": "nn",
+    "clamp": "oo",
+    "clamp_min": "t",
+    "clamp_max": "t",
+    "nan_to_num": "ooo",
+    "lerp": "tn",
+    "addcmul": "ttn",
+    "addcdiv": "ttn",
+}
+_GREATEST = {D.float32: 3.4028234663852886e38, D.float64: 1.7976931348623157e308}
+
+
+def kernel_in_place(
+    self: Tensor, name: str, args: Sequence[object]
+) -> tuple[Callable[..., Any], list[Any]] | None:
+    """The kernel that writes the function of that name into `self`, and its other arguments.
+
+    None if the device has none, or `args` are not what it takes.
+    """
+    kinds, greatest = _KINDS.get(name), _GREATEST.get(self.dtype)
+    if kinds is None or len(args) != len(kinds) or greatest is None or _dispatch.modes:
+        return None
+    if name == "clamp" and args[0] is args[1] is None:
+        return None
+    be = self._be
+    if not be.strided or (kernel := getattr(be, f"{name}_", None)) is None:
+        return None
+    if name == "clamp" and (is_tensor(args[0]) or is_tensor(args[1])):
+        if any(x is self or x._st is self._st is not None for x in args if is_tensor(x)):
+            return None  # which the first bound may change
+        if not (hasattr(be, "clamp_min_") and hasattr(be, "clamp_max_")):
+            return None
+        kernel, kinds = partial(_clamp, be), "bb"
+    given: list[Any] = []
+    for kind, x in zip(kinds, args, strict=True):
+        if type(x) is float or type(x) is int:
+            if x != x or (abs(x) > greatest and abs(x) != _INFINITY):
+                return None
+            given.append(float(x) if kind in "no" else scalar_native(be, x, self.dtype))
+        elif x is None:
+            if kind not in "ob":
+                return None
+            given.append(x)
+        elif kind in "tb" and is_tensor(x):
+            shape = x._a.shape
+            if x._be is not be or x.dtype is not self.dtype or (shape and shape != self._a.shape):
+                return None
+            if x._rg and recording() and x.requires_grad:
+                return None
+            given.append(x._a)
+        else:
+            return None
+    return kernel, given
+
+
+_INFINITY = float("inf")
+
+
+def _clamp(be: BoundBackend, a: Any, low: Any, high: Any) -> None:
+    """Move elements into [low, high]."""
+    if low is not None:
+        be.clamp_min_(a, low)
+    if high is not None:
+        be.clamp_max_(a, high)
+
+
+def in_one(name: str, x: object, *args: object) -> Tensor | None:
+    """The function of that name by the kernel that would write it into `x`, or None."""
+    if not is_tensor(x) or (x._rg and recording() and x.requires_grad):
+        return None
+    if (found := kernel_in_place(x, name, args)) is None:
+        return None
+    be = x._be
+    if not be.backend.is_contiguous(x._a):
+        return None
+    kernel, given = found
+    native = be.clone(x._a)
+    kernel(native, *given)
+    return wrap(be, native, x.dtype)
