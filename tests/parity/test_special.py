@@ -30,6 +30,11 @@ CALLS: list[tuple[str, Any, tuple[Any, ...]]] = [
     ("mvlgamma", lambda t, x: t.mvlgamma(x, 3), (f64(1.5, 2.25, 9.0),)),
     ("frac", lambda t, x: t.frac(x), (REAL,)),
     ("nan_to_num", lambda t, x: t.nan_to_num(x, 1.5, -2), (f64(NAN, INF, -1.0, -INF),)),
+    (
+        "nan_to_num",
+        lambda t, x: t.nan_to_num(x, math.inf, -math.inf, 2.5),
+        (f64(NAN, INF, -1.0, -INF),),
+    ),
     ("exp2", lambda t, x: t.exp2(x), (REAL,)),
     ("logit", lambda t, x: t.logit(x), (f64(0.1, 0.5, 0.9),)),
     ("logit eps", lambda t, x: t.logit(x, 0.2), (f64(0.1, 0.5, 0.9),)),

@@ -80,8 +80,10 @@ def recast(a: Any, kind: np.dtype) -> Any:
 
     As in PyTorch, float64 becomes float16 by way of float32.
     """
-    if a.size >= _FEW and _convert is not None and (found := _convert(a, kind)) is not None:
-        return found
+    # NumPy gives NaN other bits: of 16-bit floats, the same ones whatever the number of elements.
+    if _convert is not None and (a.size >= _FEW or kind.itemsize == 2):
+        if (found := _convert(a, kind)) is not None:
+            return found
     try:
         return _astype(a, kind)
     except FloatingPointError:  # the user's np.seterr(all="raise") is not for tensors

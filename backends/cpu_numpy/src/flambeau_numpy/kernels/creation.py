@@ -36,9 +36,16 @@ def fill(array: Array, value: object) -> None:
     if type(value) is float and array.dtype == FLOAT16:
         value = recast(np.array(value), FLOAT16)[()]
     try:
-        array.fill(value)
+        if type(value) is float and not -_LARGE < value < _LARGE:
+            _fill_quietly(array, value)
+        else:
+            array.fill(value)
     except (OverflowError, TypeError, ValueError):
         _fill_as_c(array, value)
+
+
+_LARGE = 1e38  # beyond, a float32 may overflow
+_fill_quietly = quiet(np.ndarray.fill)
 
 
 @quiet

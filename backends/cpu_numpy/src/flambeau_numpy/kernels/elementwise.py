@@ -204,7 +204,10 @@ def pow_into(a: Array, b: Array, out: Array | None = None) -> Any:
         if exponent == 2:
             return np.multiply(a, a, out)
         if exponent == 3:
-            return np.multiply(np.multiply(a, a), a, out)
+            # Of float16 in float32: rounded once, as PyTorch does.
+            w = wide(a) if a.dtype.char == "e" else a
+            cube = np.multiply(np.multiply(w, w), w, out if w is a else None)
+            return cube if w is a else np.positive(narrow(cube, a.dtype), out)
         if exponent == 4 and precise:
             square = np.multiply(a, a)
             return np.multiply(square, square, out)

@@ -268,7 +268,8 @@ def dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
 
 def device_or(device: object, out: Tensor | None) -> Any:
     """The device of a new tensor: the one asked for, or that of ``out=``."""
-    return need_out(out).device if device is None and out is not None else device
+    where = None if out is None else need_out(out).device
+    return where if device is None else device
 
 
 def need_out(out: object) -> Tensor:

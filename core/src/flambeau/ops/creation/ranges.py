@@ -13,6 +13,7 @@ from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import checked_sizes
 from flambeau._dispatch.bound import home
 from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._dispatch.halves import is_half
 from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._dispatch.warning import warn
 from flambeau._tensor.tensor import Tensor
@@ -156,6 +157,15 @@ def linspace(
                 native = be.cat((first, rest), 0)
         except be.error as error:
             raise cannot_create(f"{n} elements", error, (n,), dtype) from error
+        return finished_range(wrap(be, native, dtype), requires_grad, out)
+
+    if is_half(dtype) and n > 1:
+        # As PyTorch counts them: in the dtype itself, which rounds every step.
+        (count,) = bounds_in(dtype, n - 1)
+        (step,) = bounds_in(dtype, bounds_in(dtype, end - start)[0] / count)
+        i = step * arange(n - half, device=device_or(device, out)).to(dtype)
+        be = i._be
+        native = be.cat(((start + i[:half])._a, (end - i.flip(0))._a), 0)
         return finished_range(wrap(be, native, dtype), requires_grad, out)
 
     def value(i: int) -> Tensor | float:

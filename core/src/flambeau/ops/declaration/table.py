@@ -58,6 +58,7 @@ class Op:
         body: the shape rule on `Spec`s of a primitive, the decomposition on tensors of a composite.
         out: dtype of the result: ``"same"`` as the first tensor, a dtype, None to ask the backend.
         promotes: ``"float"`` if integers become the default float first, ``"any"``, or None.
+        integral: whether it takes integers and bools only.
         ordered_by: how many of its first operands decide whether results have channels last, as
             they have on devices with strides if one of those has; 0 if none does.
         run: what a call does.
@@ -77,6 +78,7 @@ class Op:
         title: str | None = None,
         refuses_bool: str | None = None,
         refuses_complex: str | None = None,
+        integral: bool = False,
         results: int = 1,
         ordered_by: int = 0,
     ) -> None:
@@ -88,6 +90,7 @@ class Op:
         self.differentiable = differentiable
         self.refuses_bool = refuses_bool
         self.refuses_complex = refuses_complex
+        self.integral = integral
         self.results = results
         self.ordered_by = ordered_by
         self.missing_reason: str | None = None
@@ -246,6 +249,10 @@ class Op:
 
     def check_dtype(self, dtype: Any, operands: tuple[Any, ...]) -> None:
         """Refuse dtypes that PyTorch refuses whatever the backend."""
+        if self.integral and dtype.category >= 2:
+            raise NotImplementedError(
+                f'"{self.name}" is not implemented for {dtype}; it takes integers and bools'
+            )
         if self.refuses_complex and dtype.is_complex:
             raise NotImplementedError(self.refuses_complex)
         if self.refuses_bool:
@@ -328,7 +335,8 @@ class Op:
                     return elsewhere(self, args)
                 if t._rg:
                     record = True
-        assert be is not None and first is not None, self.name
+        if be is None or first is None:
+            raise TypeError(f"{self.name}(): expected a Tensor, got none")
         if self.checks is not None:
             self.checks(*args)
         try:

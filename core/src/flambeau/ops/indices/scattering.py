@@ -8,11 +8,12 @@ from typing import Any
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.halves import is_half
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.finfo import iinfo
 from flambeau._types.hints import Number
-from flambeau._writes.inplace import put_into
+from flambeau._writes.inplace import put_into, written_by
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
@@ -217,14 +218,20 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and "
             f"{s.dtype}"
         )
-    shape = broadcast_shapes(tuple(x.shape), tuple(m.shape))
-    x, m = x.expand(shape), cast(m, D.bool_).expand(shape)
+    m, shape = cast(m, D.bool_), tuple(x._a.shape)
+    if m._a.shape != shape:
+        shape = broadcast_shapes(shape, tuple(m.shape))
+        x, m = x.expand(shape), m.expand(shape)
     flat = m.reshape(-1)
-    ranks = flat.cumsum(0)
     text = "Number of elements of source < number of ones in mask: {} < {index}"
-    checked(ranks[-1:], s.numel() + 1, RuntimeError, text, (s.numel(),))
+    count = flat.sum(0, keepdim=True)
+    checked(count, s.numel() + 1, RuntimeError, text, (s.numel(),))
     if s.numel() == 0:
         return x.clone()
+    if x is input and x.is_contiguous():
+        if (found := written_by("masked_scatter", x, m, s)) is not None:
+            return found
+    ranks = flat.cumsum(0)
     chosen = s.reshape(-1).index_select(0, (ranks - 1).clamp(0, s.numel() - 1))
     return where(m, chosen.reshape(shape), x)
 
@@ -327,6 +334,9 @@ def _reduced(
         return total / counts if x.dtype.fp else total.div(counts, rounding_mode="floor")
     taken = src[tuple(slice(0, n) for n in index.shape)]
     if reduce == "prod":
+        found = None if is_half(x.dtype) else written_by("scatter_product", base, d, index, taken)
+        if found is not None:
+            return found
         return _folded(base, d, index, taken, Tensor.mul)
     return put_into(_scatter_extremum, base, d, index, taken, reduce == "amax")
 

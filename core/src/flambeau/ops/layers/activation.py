@@ -17,6 +17,7 @@ from flambeau._dispatch.arguments import (
     need_tensor,
 )
 from flambeau._dispatch.dispatch import cast, drawable, where_to_draw
+from flambeau._dispatch.halves import is_half
 from flambeau._random.generator import generator_for
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -37,7 +38,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 def wide_dtype(dtype: DType) -> DType:
     """What formulas of several steps compute in: float32 for float16 and bfloat16."""
-    return D.float32 if dtype in (D.float16, D.bfloat16) else dtype
+    return D.float32 if is_half(dtype) else dtype
 
 
 def wide(x: Tensor) -> Tensor:
@@ -116,13 +117,16 @@ def _elu(input: Tensor, alpha: float, scale: float, input_scale: float) -> Tenso
 
 
 @_elu.gradient
-def _(F, g, input, alpha, scale, input_scale):
+def _(F, g, input, input_dtype, alpha, scale, input_scale):
+    if is_half(input_dtype):
+        g, input = F.cast(g, D.float32), F.cast(input, D.float32)
     zero = F.scalar(0, input)
     positive = F.gt(input, zero)
     # Zero instead of the positive elements: exp must not overflow where it is not chosen.
     below = F.mul(F.where(positive, zero, input), F.scalar(input_scale, input))
     slope = F.mul(F.exp(below), F.scalar(alpha * scale * input_scale, input))
-    return F.mul(g, F.where(positive, F.scalar(scale, input), slope))
+    grad = F.mul(g, F.where(positive, F.scalar(scale, input), slope))
+    return F.cast(grad, input_dtype) if is_half(input_dtype) else grad
 
 
 @composite(promotes="float")
@@ -209,10 +213,13 @@ def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
 
 
 @_softplus.gradient
-def _(F, g, input, beta, threshold):
+def _(F, g, input, input_dtype, beta, threshold):
+    if is_half(input_dtype):
+        g, input = F.cast(g, D.float32), F.cast(input, D.float32)
     scaled = F.mul(input, F.scalar(beta, input))
     linear = F.gt(scaled, F.scalar(threshold, input))
-    return F.where(linear, g, F.mul(g, F.sigmoid(scaled)))
+    grad = F.where(linear, g, F.mul(g, F.sigmoid(scaled)))
+    return F.cast(grad, input_dtype) if is_half(input_dtype) else grad
 
 
 _TANH_SCALE = math.sqrt(2 / math.pi)

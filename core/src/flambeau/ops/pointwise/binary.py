@@ -6,10 +6,12 @@ import math
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.halves import is_half
 from flambeau._dispatch.promotion import result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.hints import Number
+from flambeau._writes.in_one import in_one
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.elementwise import (
@@ -45,8 +47,9 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     >>> fb.logaddexp(fb.tensor([1000.0]), fb.tensor([1000.0]))
     tensor([1000.6932])
     """
-    high, gap = _high_and_gap(*_two("logaddexp", input, other))
-    return deliver(high + log1p(exp(gap)), out, input, other)
+    x, y = _two("logaddexp", input, other)
+    high, gap = _high_and_gap(*_wide(x, y))
+    return deliver(cast(high + log1p(exp(gap)), x.dtype), out, input, other)
 
 
 @public
@@ -57,8 +60,14 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
     >>> fb.logaddexp2(fb.tensor([3.0]), fb.tensor([3.0]))
     tensor([4.])
     """
-    high, gap = _high_and_gap(*_two("logaddexp2", input, other))
-    return deliver(high + log1p(exp2(gap)) * (1 / math.log(2)), out, input, other)
+    x, y = _two("logaddexp2", input, other)
+    high, gap = _high_and_gap(*_wide(x, y))
+    return deliver(cast(high + log1p(exp2(gap)) * (1 / math.log(2)), x.dtype), out, input, other)
+
+
+def _wide(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Two tensors of one dtype as steps compute them: in float32 for 16-bit floats."""
+    return (cast(x, D.float32), cast(y, D.float32)) if is_half(x.dtype) else (x, y)
 
 
 def _high_and_gap(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -187,9 +196,14 @@ def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.hypot(fb.tensor([3.0]), fb.tensor([4.0]))
     tensor([5.])
     """
-    x, y = need_tensor(input, "hypot", "input"), need_tensor(other, "hypot", "other")
+    if (found := in_one("hypot", input, other)) is not None:
+        return deliver(found, out, input, other)
+    x, y = _two("hypot", input, other)
+    dtype = x.dtype
+    x, y = _wide(x, y)
     with_scale = binary("maximum", x.detach().abs(), y.detach().abs())
     scale = where((with_scale == 0) | isinf(with_scale), 1.0, with_scale)
     a, b = x / scale, y / scale
     length = scale * sqrt(a * a + b * b)
-    return deliver(where(isinf(x) | isinf(y), math.inf, length), out, input, other)
+    found = where(isinf(x) | isinf(y), math.inf, length)
+    return deliver(cast(found, dtype) if is_half(dtype) else found, out, input, other)

@@ -37,6 +37,7 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.hints import Number
 from flambeau._types.memory_format import memory_format as MemoryFormat
 from flambeau._types.spec import Spec
+from flambeau._writes.in_one import in_one
 from flambeau._writes.inplace import put_into
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import full
@@ -112,8 +113,7 @@ _add.node = AddNode
     "trying to invert a mask, use the `~` or `logical_not()` operator instead.",
 )
 def _sub(self: Tensor, other: Tensor) -> Spec:
-    if self.dtype is D.bool_:
-        raise RuntimeError(_sub.refuses_bool)
+    _sub.check_dtype(self.dtype, (self,))
     return broadcast(self, other)
 
 
@@ -283,13 +283,12 @@ def _(F, g, self, other):
     return _share(F, g, F.le(other, self), self, other)
 
 
-@primitive
+@primitive(
+    refuses_bool="Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+    "to invert a mask, use the `~` or `logical_not()` operator instead.",
+)
 def _neg(self: Tensor) -> Tensor:
-    if self.dtype is D.bool_:
-        raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-            "invert a mask, use the `~` or `logical_not()` operator instead."
-        )
+    _neg.check_dtype(self.dtype, (self,))
     return self
 
 
@@ -600,32 +599,28 @@ def _ge(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
-def _bitwise(name: str, self: Any, other: object) -> Spec:
-    if self.dtype.category >= 2:
-        raise NotImplementedError(
-            f'"{name}" is not implemented for {self.dtype}; bitwise ops take integers and bools'
-        )
+@primitive(promotes="any", differentiable=False, integral=True)
+def _bitwise_and(self: Tensor, other: Tensor) -> Spec:
+    _bitwise_and.check_dtype(self.dtype, ())
     return broadcast(self, other)
 
 
-@primitive(promotes="any", differentiable=False)
-def _bitwise_and(self: Tensor, other: Tensor) -> Spec:
-    return _bitwise("bitwise_and", self, other)
-
-
-@primitive(promotes="any", differentiable=False)
+@primitive(promotes="any", differentiable=False, integral=True)
 def _bitwise_or(self: Tensor, other: Tensor) -> Spec:
-    return _bitwise("bitwise_or", self, other)
+    _bitwise_or.check_dtype(self.dtype, ())
+    return broadcast(self, other)
 
 
-@primitive(promotes="any", differentiable=False)
+@primitive(promotes="any", differentiable=False, integral=True)
 def _bitwise_xor(self: Tensor, other: Tensor) -> Spec:
-    return _bitwise("bitwise_xor", self, other)
+    _bitwise_xor.check_dtype(self.dtype, ())
+    return broadcast(self, other)
 
 
-@primitive(differentiable=False)
-def _bitwise_not(self: Tensor) -> Spec:
-    return _bitwise("bitwise_not", self, self)
+@primitive(differentiable=False, integral=True)
+def _bitwise_not(self: Tensor) -> Tensor:
+    _bitwise_not.check_dtype(self.dtype, ())
+    return self
 
 
 @primitive(out=D.bool_, differentiable=False)
@@ -754,7 +749,7 @@ def _binary(op: Op, doc: str, **facts: Unpack[Facts]) -> BinaryFunction:
     name = op.name
 
     operator = getattr(Tensor, _OPERATORS.get(name, ""), None)
-    any_dtype = op.promotes == "any" and not (op.refuses_bool or op.refuses_complex)
+    any_dtype = op.promotes == "any" and not (op.refuses_bool or op.refuses_complex or op.integral)
 
     def function(
         input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None
@@ -1523,7 +1518,7 @@ def where(
     tensor([1, 0])
     """
     need_tensor(condition, "where", "condition")
-    if input is other is _NOT_GIVEN:
+    if input is other is _NOT_GIVEN and out is None:
         return condition.nonzero(as_tuple=True)
     if input is _NOT_GIVEN or other is _NOT_GIVEN:
         raise TypeError("where() takes a condition, or a condition and two operands")
@@ -1657,6 +1652,9 @@ def clamp(
         # Neither nan, which takes the place of every element, nor integers, which promote.
         if x.dtype.is_floating_point and min == min and max == max:
             return deliver(put_into(_clamp, x, min, max), out, input, exact=True)
+    if (found := in_one("clamp", x, min, max)) is not None:
+        exact = not all(b is None or isinstance(b, Tensor) for b in (min, max))
+        return deliver(found, out, input, min, max, exact=exact)
     min, max = (b if isinstance(b, Tensor) else python_number(b) for b in (min, max))
     bounds = [b for b in (min, max) if b is not None]
     numbers = not all(isinstance(b, Tensor) for b in bounds)

@@ -13,6 +13,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.finfo import finfo
 from flambeau._types.hints import Number
+from flambeau._writes.in_one import in_one
 from flambeau._writes.inplace import put_into
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
@@ -41,6 +42,8 @@ def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None
     >>> fb.copysign(fb.tensor([1.0, -2.0]), fb.tensor([-0.0, 3.0]))
     tensor([-1.,  2.])
     """
+    if (found := in_one("copysign", input, other)) is not None:
+        return deliver(found, out, input, other)
     if not isinstance(other, Tensor):
         other = need_tensor(input, "copysign", "input").new_full((), other, dtype=D.float64)
         if input.dtype.fp:
@@ -108,6 +111,8 @@ def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     >>> fb.nextafter(fb.tensor([1.0]), fb.tensor([2.0])) - 1 == fb.finfo(fb.float32).eps
     tensor([True])
     """
+    if (found := in_one("nextafter", input, other)) is not None:
+        return deliver(found, out, input, other)
     need_tensor(input, "nextafter", "input")
     need_tensor(other, "nextafter", "other")
     x, y = _two("nextafter", input.detach(), other.detach())
@@ -161,6 +166,8 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.frac(fb.tensor([1.5, -2.25]))
     tensor([ 0.5000, -0.2500])
     """
+    if (found := in_one("frac", input)) is not None:
+        return deliver(found, out, input, exact=True)
     x = need_tensor(input, "frac", "input")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"frac_cpu" not implemented for {x.dtype}: it has no fractions')
@@ -182,6 +189,8 @@ def nan_to_num(
     >>> fb.nan_to_num(fb.tensor([float("nan"), float("inf")]), posinf=9.0)
     tensor([0., 9.])
     """
+    if (found := in_one("nan_to_num", input, nan, posinf, neginf)) is not None:
+        return deliver(found, out, input, exact=True)
     x = need_tensor(input, "nan_to_num", "input")
     if not x.dtype.is_floating_point:
         return deliver(x.clone(), out, input, exact=True)
@@ -189,11 +198,11 @@ def nan_to_num(
     bounded = posinf is None and neginf is None and x.dtype.itemsize > 1
     if bounded:
         x = put_into(OPS["clamp"], x, limits.min, limits.max)  # which keeps nan
-    x = replaced(x, isnan(x), nan or 0.0)
-    if not bounded:
-        x = replaced(x, x == math.inf, limits.max if posinf is None else posinf)
-        x = replaced(x, x == -math.inf, limits.min if neginf is None else neginf)
-    return deliver(x, out, input, exact=True)
+    found = replaced(x, isnan(x), nan or 0.0)
+    if not bounded:  # by what was there: what takes its place may be infinite
+        found = replaced(found, x == math.inf, limits.max if posinf is None else posinf)
+        found = replaced(found, x == -math.inf, limits.min if neginf is None else neginf)
+    return deliver(found, out, input, exact=True)
 
 
 _INTEGERS = {1: D.int8, 2: D.int16, 4: D.int32, 8: D.int64}  # by their bytes

@@ -11,6 +11,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.hints import Number
+from flambeau._writes.in_one import in_one
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.elementwise import multiply_add, times, where
@@ -31,6 +32,8 @@ def lerp(
     >>> fb.lerp(fb.tensor([0.0]), fb.tensor([10.0]), 0.5)
     tensor([5.])
     """
+    if (found := in_one("lerp", input, end, weight)) is not None:
+        return deliver(found, out, input, end)
     x, dtype = need_tensor(input, "lerp", "input"), input.dtype
     for name, other in (("end", need_tensor(end, "lerp", "end")), ("weight", weight)):
         if isinstance(other, Tensor) and other.dtype is not dtype:
@@ -79,6 +82,8 @@ def addcmul(
     """
     if legacy:
         value, tensor1, tensor2 = tensor1, tensor2, legacy[0]  # type: ignore[assignment]
+    if (found := in_one("addcmul", input, tensor1, tensor2, value)) is not None:
+        return deliver(found, out, input, tensor1, tensor2)
     dtype = result_type(input, tensor1, tensor2)
     wide = _computed(dtype)
     x, y, z = common("addcmul", (input, tensor1, tensor2), wide)
@@ -106,6 +111,8 @@ def addcdiv(
     """
     if legacy:
         value, tensor1, tensor2 = tensor1, tensor2, legacy[0]  # type: ignore[assignment]
+    if (found := in_one("addcdiv", input, tensor1, tensor2, value)) is not None:
+        return deliver(found, out, input, tensor1, tensor2)
     if result_type(tensor1, tensor2).category < 2:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported. Cast the tensors to a floating "

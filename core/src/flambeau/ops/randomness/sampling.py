@@ -644,6 +644,11 @@ def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     be = x._be
     if be.device.type == "meta":
         return x
+    if where_to_draw(be) is be and len(shape) < 2:
+        _inplace.write(x, draw(shape, be))
+        if recording() and x.requires_grad:
+            _inplace.adopt(x, None, replaces=True)
+        return x
     if where_to_draw(be) is not be:
         raise RuntimeError(
             "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "

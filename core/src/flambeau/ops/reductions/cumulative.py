@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from flambeau._dispatch.arguments import dim_of, need_input, need_tensor
+from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.halves import is_half
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -163,12 +165,14 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     >>> fb.logcumsumexp(fb.zeros(3), 0)
     tensor([0.0000, 0.6931, 1.0986])
     """
-    x = need_tensor(input, "logcumsumexp", "input")
+    x = given = need_tensor(input, "logcumsumexp", "input")
     d = dim_of(dim, x.dim())
     if x.dim():
+        x = cast(x, D.float32) if is_half(x.dtype) else x
         n, step = x.shape[d], 1
         while step < n:
             joined = logaddexp(x.narrow(d, step, n - step), x.narrow(d, 0, n - step))
             x = cat([x.narrow(d, 0, step), joined], d)
             step *= 2
-    return deliver(x.clone() if x is input else x, out, input, exact=True)
+    x = cast(x, given.dtype)
+    return deliver(x.clone() if x is given else x, out, input, exact=True)

@@ -44,7 +44,7 @@ class histogramdd_return(NamedTuple):  # noqa: N801
 @takes_as_annotated
 def histogram(
     input: Tensor,
-    bins: int | Tensor,
+    bins: int | Tensor = 100,
     *,
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,

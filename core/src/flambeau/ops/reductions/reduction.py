@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor, reduced
 from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._dispatch.halves import is_half
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -626,13 +627,16 @@ def std(
     >>> fb.std(fb.tensor([1.0, 3.0]), unbiased=False)
     tensor(1.)
     """
-    squared = var(input, dim, unbiased, keepdim, correction=correction)
-    if not squared.requires_grad:
-        return deliver(squared.sqrt(), out, input, share="anything")
-    zero = squared == 0  # the root has no slope there; PyTorch's gradient is 0
-    return deliver(
-        squared.masked_fill(zero, 1).sqrt().masked_fill(zero, 0), out, input, share="anything"
-    )
+    x = need_tensor(input, "std", "input")
+    half = is_half(x.dtype)  # the root is rounded, and not what it is taken from
+    wide = cast(x, D.float32) if half else x
+    squared = var(wide, dim, unbiased, keepdim, correction=correction)
+    if squared.requires_grad:
+        zero = squared == 0  # the root has no slope there; PyTorch's gradient is 0
+        root = squared.masked_fill(zero, 1).sqrt().masked_fill(zero, 0)
+    else:
+        root = squared.sqrt()
+    return deliver(cast(root, x.dtype) if half else root, out, input, share="anything")
 
 
 @public(method=False)

@@ -236,6 +236,7 @@ def _need_room(count: int) -> None:
 def _equal_parts(n: int, size: int) -> list[int]:
     if not (size and n):
         return [n]
+    _need_room(n // size)
     parts = [size] * (n // size)
     return [*parts, n % size] if n % size else parts
 

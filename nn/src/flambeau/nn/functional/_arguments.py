@@ -37,6 +37,14 @@ def sizes(value: Size, count: int, name: str, where: str) -> tuple[int, ...]:
     return values
 
 
+def wide(input: Tensor) -> Tensor:
+    """`input` as formulas of several steps compute it: in float32 for 16-bit floats.
+
+    What they find is cast to the dtype of `input`: rounded once.
+    """
+    return input.float() if input.dtype in (fb.float16, fb.bfloat16) else input
+
+
 def is_whole(value: object) -> TypeIs[int]:
     """Whether `value` is a whole number, be it NumPy's."""
     return isinstance(value, Integral)

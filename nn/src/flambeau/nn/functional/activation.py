@@ -5,7 +5,7 @@ from __future__ import annotations
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import refused, require_tensors
-from flambeau.nn.functional._arguments import in_place, require_float
+from flambeau.nn.functional._arguments import in_place, require_float, wide
 from flambeau.overrides import takes_as_annotated
 
 
@@ -180,7 +180,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """
     if inplace:
         return in_place(input, mish)
-    return input * fb.softplus(input).tanh()
+    x = wide(input)
+    return (x * fb.softplus(x).tanh()).to(input.dtype)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -202,7 +203,8 @@ def logsigmoid(input: Tensor) -> Tensor:
     """
     require_float(input, "logsigmoid")
     # `minimum` halves its gradient at 0, which is what the whole function needs there.
-    return fb.minimum(input, input.new_zeros(())) - input.abs().neg().exp().log1p()
+    x = wide(input)
+    return (fb.minimum(x, x.new_zeros(())) - x.abs().neg().exp().log1p()).to(input.dtype)
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -272,5 +274,5 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(
             f"Halving dimension must be even, but dimension {dim % input.dim()} is size {size}"
         )
-    first, second = input.chunk(2, dim)
-    return first * second.sigmoid()
+    first, second = wide(input).chunk(2, dim)
+    return (first * second.sigmoid()).to(input.dtype)

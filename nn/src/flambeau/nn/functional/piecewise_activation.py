@@ -8,7 +8,7 @@ from __future__ import annotations
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
-from flambeau.nn.functional._arguments import in_place, require_float
+from flambeau.nn.functional._arguments import in_place, require_float, wide
 from flambeau.overrides import takes_as_annotated
 
 
@@ -21,7 +21,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     tensor([-3.,  2.])
     """
     if inplace:
-        return input.masked_fill_(input <= threshold, value)
+        return fb.threshold_(input, threshold, value)
     return fb.threshold(input, threshold, value)
 
 
@@ -33,7 +33,7 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     >>> fb.nn.functional.threshold_(fb.tensor([0.5, 2.0]), 1.0, -3.0)
     tensor([-3.,  2.])
     """
-    return input.masked_fill_(input <= threshold, value)
+    return fb.threshold_(input, threshold, value)
 
 
 @takes_as_annotated
@@ -56,8 +56,9 @@ def hardtanh(
     require_tensors("hardtanh", input=input)
     if not input.is_floating_point():
         return input.masked_fill(input <= min_val, min_val).masked_fill(input >= max_val, max_val)
-    above = fb.where(input <= min_val, min_val, input)  # keeps the order of dimensions in memory
-    return fb.where(input >= max_val, max_val, above)
+    x = wide(input)
+    above = fb.where(x <= min_val, min_val, x)  # keeps the order of dimensions in memory
+    return fb.where(x >= max_val, max_val, above).to(input.dtype)
 
 
 @takes_as_annotated
@@ -106,7 +107,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     require_float(input, "softshrink")
     if lambd < 0:
         raise RuntimeError(f"softshrink: lambda must not be negative, but found {lambd}")
-    return input - input.clamp(-lambd, lambd)
+    x = wide(input)
+    return (x - x.clamp(-lambd, lambd)).to(input.dtype)
 
 
 @takes_as_annotated
@@ -130,7 +132,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """
     if inplace:
         return in_place(input, hardsigmoid)
-    return hardtanh(input + 3, 0.0, 6.0) / 6
+    return (hardtanh(wide(input) + 3, 0.0, 6.0) / 6).to(input.dtype)
 
 
 @takes_as_annotated
@@ -143,4 +145,5 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """
     if inplace:
         return in_place(input, hardswish)
-    return input * (input + 3).clamp(0, 6) / 6
+    x = wide(input)
+    return (x * hardtanh(x + 3, 0.0, 6.0) / 6).to(input.dtype)

@@ -32,7 +32,7 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad):
+class _ConstantPadNd(_Pad):
     value: float
 
     def __init__(self, padding: Padding, value: float) -> None:
@@ -47,7 +47,7 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPad(_ConstantPad):
+class _ZeroPad(_ConstantPadNd):
     def __init__(self, padding: Padding) -> None:
         super().__init__(padding, 0.0)
 
@@ -55,7 +55,7 @@ class _ZeroPad(_ConstantPad):
         return f"{self.padding}"
 
 
-class _CircularPad(_Pad):
+class _CircularPadNd(_Pad):
     mode = "circular"
 
     def forward(self, input: Tensor) -> Tensor:
@@ -69,7 +69,15 @@ class _CircularPad(_Pad):
         return super().forward(input)
 
 
-class ConstantPad1d(_ConstantPad):
+class _ReflectionPadNd(_Pad):
+    mode = "reflect"
+
+
+class _ReplicationPadNd(_Pad):
+    mode = "replicate"
+
+
+class ConstantPad1d(_ConstantPadNd):
     """One `value` at the sides of sequences.
 
     `padding` is one number for all sides or (left, right).
@@ -85,7 +93,7 @@ class ConstantPad1d(_ConstantPad):
     spatial = 1
 
 
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPadNd):
     """One `value` at the sides of images.
 
     `padding` is one number for all sides or (left, right, top, bottom).
@@ -101,7 +109,7 @@ class ConstantPad2d(_ConstantPad):
     spatial = 2
 
 
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPadNd):
     """One `value` at the sides of volumes.
 
     `padding` is one number for all sides or (left, right, top, bottom, front, back).
@@ -165,7 +173,7 @@ class ZeroPad3d(_ZeroPad):
     spatial = 3
 
 
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_ReflectionPadNd):
     """The mirrored inside at the sides of sequences, without the edge itself.
 
     `padding` is one number for all sides or (left, right).
@@ -179,10 +187,9 @@ class ReflectionPad1d(_Pad):
     """
 
     spatial = 1
-    mode = "reflect"
 
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPadNd):
     """The mirrored inside at the sides of images, without the edge itself.
 
     `padding` is one number for all sides or (left, right, top, bottom).
@@ -196,10 +203,9 @@ class ReflectionPad2d(_Pad):
     """
 
     spatial = 2
-    mode = "reflect"
 
 
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPadNd):
     """The mirrored inside at the sides of volumes, without the edge itself.
 
     `padding` is one number for all sides or (left, right, top, bottom, front, back).
@@ -213,10 +219,9 @@ class ReflectionPad3d(_Pad):
     """
 
     spatial = 3
-    mode = "reflect"
 
 
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_ReplicationPadNd):
     """The edge repeated at the sides of sequences.
 
     `padding` is one number for all sides or (left, right).
@@ -230,10 +235,9 @@ class ReplicationPad1d(_Pad):
     """
 
     spatial = 1
-    mode = "replicate"
 
 
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPadNd):
     """The edge repeated at the sides of images.
 
     `padding` is one number for all sides or (left, right, top, bottom).
@@ -247,10 +251,9 @@ class ReplicationPad2d(_Pad):
     """
 
     spatial = 2
-    mode = "replicate"
 
 
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPadNd):
     """The edge repeated at the sides of volumes.
 
     `padding` is one number for all sides or (left, right, top, bottom, front, back).
@@ -264,10 +267,9 @@ class ReplicationPad3d(_Pad):
     """
 
     spatial = 3
-    mode = "replicate"
 
 
-class CircularPad1d(_CircularPad):
+class CircularPad1d(_CircularPadNd):
     """The opposite side at the sides of sequences.
 
     `padding` is one number for all sides or (left, right).
@@ -283,7 +285,7 @@ class CircularPad1d(_CircularPad):
     spatial = 1
 
 
-class CircularPad2d(_CircularPad):
+class CircularPad2d(_CircularPadNd):
     """The opposite side at the sides of images.
 
     `padding` is one number for all sides or (left, right, top, bottom).
@@ -299,7 +301,7 @@ class CircularPad2d(_CircularPad):
     spatial = 2
 
 
-class CircularPad3d(_CircularPad):
+class CircularPad3d(_CircularPadNd):
     """The opposite side at the sides of volumes.
 
     `padding` is one number for all sides or (left, right, top, bottom, front, back).

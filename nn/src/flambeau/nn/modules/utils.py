@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 
 def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
@@ -39,3 +40,21 @@ def _quadruple(value: int | Iterable[int]) -> tuple[int, ...]:
 def _reverse_repeat_tuple(values: Sequence[int], count: int) -> tuple[int, ...]:
     """The elements from last to first, each `count` times: sizes per side as `pad` takes them."""
     return tuple(value for value in reversed(values) for _ in range(count))
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix off the names of a state, in place: ``module.`` of what `DataParallel` saved.
+
+    Names without it stay.
+
+    >>> state = {"module.weight": 1, "bias": 2}
+    >>> consume_prefix_in_state_dict_if_present(state, "module."); state
+    {'bias': 2, 'weight': 1}
+    """
+    for name in list(state_dict):
+        if name.startswith(prefix):
+            state_dict[name[len(prefix) :]] = state_dict.pop(name)
+    facts = getattr(state_dict, "_metadata", {})
+    for name in list(facts):  # of modules, whose names have no dot at the end
+        if name and (name == prefix.replace(".", "") or name.startswith(prefix)):
+            facts[name[len(prefix) :]] = facts.pop(name)
