@@ -65,8 +65,7 @@ class Bernoulli(BinaryOdds, ExponentialFamily):
 
     @fb.no_grad()
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        shape = self._extended_shape(sample_shape)
-        return fb.bernoulli(self.probs.expand(shape))
+        return fb.bernoulli(self._drawn_from(self.probs, sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -78,8 +78,10 @@ class Binomial(BinaryOdds, BetaTails):
 
     @fb.no_grad()
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        shape = self._extended_shape(sample_shape)
-        return fb.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+        return fb.binomial(
+            self._drawn_from(self.total_count, sample_shape),
+            self._drawn_from(self.probs, sample_shape),
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -273,7 +273,13 @@ class Distribution:
         """The shape of samples."""
         if not isinstance(sample_shape, Size):
             sample_shape = Size(sample_shape)
+        if not (sample_shape or self._event_shape):
+            return self._batch_shape
         return sample_shape + self._batch_shape + self._event_shape
+
+    def _drawn_from(self, parameter: Tensor, sample_shape: Sequence[int]) -> Tensor:
+        """A parameter of the batch's shape in the shape of samples."""
+        return parameter.expand(self._extended_shape(sample_shape)) if sample_shape else parameter
 
     def _validate_sample(self, value: Any) -> None:
         """Refuse a value whose shape or elements do not fit the distribution.

@@ -57,7 +57,10 @@ class Exponential(ExponentialFamily):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        return self.rate.new(self._extended_shape(sample_shape)).exponential_() / self.rate
+        rate = self.rate
+        if sample_shape or not rate.is_contiguous():
+            return rate.new(self._extended_shape(sample_shape)).exponential_() / rate
+        return fb.empty_like(rate, requires_grad=False).exponential_() / rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

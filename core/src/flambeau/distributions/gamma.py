@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Gamma"]
 
 
+_TINY = {dtype: fb.finfo(dtype).tiny for dtype in (fb.float32, fb.float64)}
+
+
 def _standard_gamma(concentration: Tensor) -> Tensor:
     if is_exact():
         return fb._standard_gamma(concentration, exact_gradient=True)
@@ -67,10 +70,14 @@ class Gamma(GammaTails, ExponentialFamily):
         return self.concentration / self.rate.pow(2)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        shape = self._extended_shape(sample_shape)
-        value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
+        shapes, rates = (
+            self._drawn_from(parameter, sample_shape)
+            for parameter in (self.concentration, self.rate)
+        )
+        value = _standard_gamma(shapes) / rates
         # Small concentrations underflow to 0, where the density has no logarithm.
-        value.detach().clamp_(min=fb.finfo(value.dtype).tiny)
+        own = value.detach() if value.requires_grad else value
+        own.clamp_(min=_TINY.get(value.dtype) or fb.finfo(value.dtype).tiny)
         return value
 
     def log_prob(self, value: Tensor | float) -> Tensor:

@@ -59,8 +59,7 @@ class Poisson(GammaTails, ExponentialFamily):
 
     @fb.no_grad()
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        shape = self._extended_shape(sample_shape)
-        return fb.poisson(self.rate.expand(shape))
+        return fb.poisson(self._drawn_from(self.rate, sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
