@@ -1,6 +1,7 @@
 """The name ``torch`` as a name of flambeau."""
 
 from __future__ import annotations
+import __future__
 
 import contextlib
 import importlib
@@ -172,8 +173,9 @@ class _Bindings:
         for path, child in list(sys.modules.items()):
             if path.startswith(prefix) and "." not in path[len(prefix) :]:
                 # Now: importing it later would hide a function of the same name.
-                if vars(module).get(path[len(prefix) :]) is not child:
-                    sys.modules.setdefault(f"{name}.{path[len(prefix) :]}", child)
+                below = f"{name}.{path[len(prefix) :]}"
+                if vars(module).get(path[len(prefix) :]) is not child and below not in sys.modules:
+                    sys.modules[below] = self.module(below)
         for child_name in _children_of(name[6:]):
             path = f"{name}.{child_name}"
             child = sys.modules.get(path) or self.module(path)
@@ -181,7 +183,8 @@ class _Bindings:
             self._bind(module, child_name, child)
 
     def _bind(self, module: ModuleType, name: str, value: object) -> None:
-        if not hasattr(module, name):
+        # `from __future__ import annotations` leaves a name that a file of PyTorch's has.
+        if not hasattr(module, name) or isinstance(getattr(module, name), __future__._Feature):
             setattr(module, name, value)
             self._made.append((module, name))
 

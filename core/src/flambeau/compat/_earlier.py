@@ -220,7 +220,7 @@ def _(permute: Callable[..., Any]) -> Callable[..., object]:
     """Dimensions are also given one by one."""
 
     @wraps(permute)
-    def of_several(input: object, *dims: Any, **kwargs: Any) -> Any:
+    def of_several(input: object, *dims: object, **kwargs: object) -> Any:
         return permute(input, *((dims,) if len(dims) > 1 else dims), **kwargs)
 
     return of_several
@@ -428,7 +428,7 @@ def _(checkpoint_sequential: Callable[..., Any]) -> Callable[..., object]:
     """The first function may have several arguments, or none, with a warning."""
 
     @wraps(checkpoint_sequential)
-    def of_several(functions: Any, segments: int, *inputs: Any, **kwargs: Any) -> Any:
+    def of_several(functions: Any, segments: int, *inputs: object, **kwargs: object) -> Any:
         if len(inputs) == 1:
             return checkpoint_sequential(functions, segments, *inputs, **kwargs)
         warnings.warn(
@@ -498,7 +498,7 @@ def _(grad: Callable[..., Any]) -> Callable[..., object]:
 
     @wraps(grad)
     def of_leaves(
-        outputs: Any, inputs: Any, grad_outputs: Any = None, *rest: Any, **named: Any
+        outputs: Any, inputs: Any, grad_outputs: Any = None, *rest: object, **named: object
     ) -> Any:
         if not isinstance(inputs, (list, tuple)) or inputs:
             return grad(outputs, inputs, grad_outputs, *rest, **named)

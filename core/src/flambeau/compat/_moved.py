@@ -8,6 +8,9 @@ from typing import Any
 _ALL = "*"
 """What a module says that it has."""
 _LAZY = "flambeau.nn.modules.lazy_layers"
+_PIPES = "flambeau.compat._torch.utils.data.datapipes"
+_STEPS = "flambeau.compat._torch.optim._functional"
+_FUNCTIONAL = "adadelta adagrad adam adamax adamw asgd nadam radam rmsprop rprop sgd".split()
 
 MOVED = {
     "_linalg_utils": {"flambeau": "matmul"},
@@ -16,6 +19,10 @@ MOVED = {
     "autograd.anomaly_mode": {"flambeau.autograd": "detect_anomaly set_detect_anomaly"},
     "autograd.grad_mode": {
         "flambeau.autograd": "no_grad enable_grad set_grad_enabled inference_mode"
+    },
+    "autograd.profiler_util": {
+        "flambeau.autograd._events": """EventList FunctionEvent FunctionEventAvg Interval
+            format_time""",
     },
     "cuda.graphs": {
         "flambeau.cuda": """CUDAGraph graph graph_pool_handle is_current_stream_capturing
@@ -34,10 +41,17 @@ MOVED = {
     "distributed.constants": {"flambeau.distributed": "default_pg_timeout"},
     "distributed.distributed_c10d": {
         "flambeau.distributed": _ALL,
-        "flambeau.compat._torch.distributed": "_rank_not_in_group",
+        "flambeau.compat._torch.distributed": """_all_gather_base _get_global_rank
+            _rank_not_in_group _reduce_scatter_base""",
         "flambeau.distributed._init": "_get_default_group _get_default_store",
     },
+    "distributed.rendezvous": {
+        "flambeau.distributed._rendezvous": "register_rendezvous_handler rendezvous"
+    },
     "distributed.optim": {"flambeau.optim.zero_redundancy": "ZeroRedundancyOptimizer"},
+    "distributed.optim.zero_redundancy_optimizer": {
+        "flambeau.optim.zero_redundancy": "ZeroRedundancyOptimizer"
+    },
     "distributions.transforms": {
         "flambeau.distributions.transforms._elementwise": "_clipped_sigmoid"
     },
@@ -61,7 +75,32 @@ MOVED = {
     "optim._multi_tensor": {
         "flambeau.optim": "Adadelta Adagrad Adam AdamW Adamax ASGD NAdam RAdam RMSprop Rprop SGD"
     },
+    **{f"optim.{name}": {_STEPS: name} for name in _FUNCTIONAL},
     "testing._creation": {"flambeau.testing": "make_tensor"},
+    **{
+        f"utils.data.datapipes.{path}": {f"{_PIPES}.{home}": names}
+        for path, home, names in (
+            ("iter.callable", "_iter_pipes", "CollatorIterDataPipe MapperIterDataPipe"),
+            ("iter.combinatorics", "_iter_pipes", "SamplerIterDataPipe ShufflerIterDataPipe"),
+            ("iter.combining", "_iter_several", _ALL),
+            ("iter.filelister", "_iter_sources", "FileListerIterDataPipe"),
+            ("iter.fileopener", "_iter_sources", "FileOpenerIterDataPipe"),
+            (
+                "iter.grouping",
+                "_iter_pipes",
+                "BatcherIterDataPipe GrouperIterDataPipe UnBatcherIterDataPipe",
+            ),
+            ("iter.selecting", "_iter_pipes", "FilterIterDataPipe"),
+            ("iter.sharding", "_iter_sources", "SHARDING_PRIORITIES ShardingFilterIterDataPipe"),
+            ("iter.streamreader", "_iter_sources", "StreamReaderIterDataPipe"),
+            ("iter.utils", "_iter_pipes", "IterableWrapperIterDataPipe"),
+            ("map.callable", "_map_pipes", "MapperMapDataPipe default_fn"),
+            ("map.combinatorics", "_map_pipes", "ShufflerIterDataPipe"),
+            ("map.combining", "_map_pipes", "ConcaterMapDataPipe ZipperMapDataPipe"),
+            ("map.grouping", "_map_pipes", "BatcherMapDataPipe"),
+            ("map.utils", "_map_pipes", "SequenceWrapperMapDataPipe"),
+        )
+    },
     "utils.data._utils.pin_memory": {"flambeau.utils.data._utils.pin": "pin_memory"},
 }
 """Paths below ``torch``, and what is found there, by the module that has it."""

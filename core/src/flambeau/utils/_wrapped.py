@@ -154,7 +154,7 @@ class WrapperBackend(BoundBackend):
     def _called(self, name: str) -> Callable[..., Any]:
         several = name in OPS and OPS[name].results > 1
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             number = all(_is_number(a) for a in args)
             with no_grad(), DisableTorchFunctionSubclass():
                 told = [self.told(a, "" if number else name) for a in args]

@@ -48,7 +48,7 @@ def tensor_of(name: str, result: Any) -> Tensor:
     return result
 
 
-def _ask(name: str, overload: str, *args: Any, **kwargs: Any) -> Any:
+def _ask(name: str, overload: str, *args: object, **kwargs: object) -> Any:
     return call(aten(name, overload), args, kwargs)
 
 

@@ -414,7 +414,7 @@ False), kwargs = {})
                 if threading.get_ident() != owner:
                     return plain_call(module, *args, **kwargs)
 
-                def forward(*args: Any, **kwargs: Any) -> Any:
+                def forward(*args: object, **kwargs: object) -> Any:
                     look_at(inspect.unwrap(getattr(module.forward, "__func__", module.forward)))
                     return plain_call(module, *args, **kwargs)
 

@@ -36,6 +36,8 @@ __all__ = [
     "Future",
     "ScriptModule",
     "Tag",
+    "_amp_foreach_non_finite_check_and_unscale_",
+    "_amp_update_scale_",
     "_check",
     "_check_tensor_all",
     "_check_tensor_all_with",
@@ -106,6 +108,8 @@ _HOMES = {
     "Future": "flambeau.futures",
     "ScriptModule": "flambeau.jit",
     "Tag": "flambeau.compat._torch._C",
+    "_amp_foreach_non_finite_check_and_unscale_": "flambeau.compat._amp",
+    "_amp_update_scale_": "flambeau.compat._amp",
 }
 
 

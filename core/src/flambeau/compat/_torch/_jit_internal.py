@@ -21,6 +21,7 @@ __all__ = [
     "Optional",
     "Tuple",
     "Union",
+    "_qualified_name",
     "boolean_dispatch",
     "export",
     "ignore",
@@ -56,3 +57,9 @@ def boolean_dispatch(
         return (if_true if chooses else if_false)(*args, **kwargs)
 
     return chosen
+
+
+def _qualified_name(obj: Any) -> str:
+    """The name of a class or function with that of its module, under which scripts know it."""
+    module = "__torch__" if obj.__module__ == "__main__" else f"__torch__.{obj.__module__}"
+    return f"{module}.{obj.__qualname__}"

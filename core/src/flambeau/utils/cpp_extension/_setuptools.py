@@ -112,7 +112,7 @@ class BuildExtension(build_ext):
                     compile_one(obj, src, kind, cc_args, cxx, pp)
             steps.append(Step(Path(src), Path(obj), said[0]))
 
-        def compile(*args: Any, **kwargs: Any) -> list[str]:
+        def compile(*args: object, **kwargs: object) -> list[str]:
             objects = compile_all(*args, **kwargs)
             try:
                 work.compile(steps, Path(self.build_temp, f"{ext.name}.ninja"))

@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
-from flambeau.autograd import gradcheck, gradgradcheck
+from flambeau.autograd import GradcheckError, gradcheck, gradgradcheck
+from flambeau.compat._torch.autograd.function import _iter_tensors
+from flambeau.compat._torch.autograd.functional import _as_tuple_nocheck as _as_tuple
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
 
 
 __all__ = [
+    "GradcheckError",
+    "_as_tuple",
+    "_iter_tensors",
     "get_analytical_jacobian",
     "get_numerical_jacobian",
     "gradcheck",

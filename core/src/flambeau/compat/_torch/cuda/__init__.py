@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import flambeau as fb
 from flambeau.accelerator._streams import Selected as StreamContext
 
 __all__ = [
     "StreamContext",
+    "_lazy_call",
     "_lazy_init",
     "get_sync_debug_mode",
     "is_bf16_supported",
@@ -14,6 +17,12 @@ __all__ = [
 ]
 
 _lazy_init = fb.cuda.init
+
+
+def _lazy_call(callable: Callable[[], object], **kwargs: object) -> None:
+    """Call a function once there is a CUDA device, which is now or never."""
+    if fb.cuda.is_available():
+        callable()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:

@@ -7,14 +7,27 @@ from collections.abc import Sequence
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.compat._torch.distributed._reducer import Reducer, _compute_bucket_assignment_by_size
-from flambeau.distributed import GroupMember, ProcessGroup
+from flambeau.distributed import (
+    GroupMember,
+    ProcessGroup,
+    all_gather_into_tensor,
+    get_global_rank,
+    reduce_scatter_tensor,
+)
 
 __all__ = [
     "Reducer",
+    "_all_gather_base",
     "_broadcast_coalesced",
     "_compute_bucket_assignment_by_size",
+    "_get_global_rank",
     "_rank_not_in_group",
+    "_reduce_scatter_base",
 ]
+
+_all_gather_base = all_gather_into_tensor
+_reduce_scatter_base = reduce_scatter_tensor
+_get_global_rank = get_global_rank
 
 
 def _rank_not_in_group(group: ProcessGroup | None) -> bool:

@@ -7,7 +7,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
+__all__ = [
+    "_DecoratorContextManager",
+    "_NoParamDecoratorContextManager",
+    "_wrap_generator",
+    "context_decorator",
+]
 
 
 def context_decorator(ctx: object, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -21,27 +26,7 @@ def context_decorator(ctx: object, func: Callable[..., Any]) -> Callable[..., An
         ctx if callable(ctx) and not hasattr(ctx, "__enter__") else lambda: ctx
     )
     if inspect.isgeneratorfunction(func):
-
-        @functools.wraps(func)
-        def steps(*args: object, **kwargs: object) -> Any:
-            generator = func(*args, **kwargs)
-            send, value = generator.send, None
-            try:
-                while True:
-                    with made():
-                        answer = send(value)
-                    try:
-                        value, send = (yield answer), generator.send
-                    except GeneratorExit:
-                        with made():
-                            generator.close()
-                        raise
-                    except BaseException as error:
-                        value, send = error, generator.throw
-            except StopIteration as stop:
-                return stop.value
-
-        return steps
+        return _wrap_generator(made, func)
 
     @functools.wraps(func)
     def inside(*args: object, **kwargs: object) -> object:
@@ -49,6 +34,31 @@ def context_decorator(ctx: object, func: Callable[..., Any]) -> Callable[..., An
             return func(*args, **kwargs)
 
     return inside
+
+
+def _wrap_generator(ctx_factory: Callable[[], Any], func: Callable[..., Any]) -> Callable[..., Any]:
+    """A generator function, every step of which runs inside a context of its own."""
+
+    @functools.wraps(func)
+    def steps(*args: object, **kwargs: object) -> Any:
+        generator = func(*args, **kwargs)
+        send, value = generator.send, None
+        try:
+            while True:
+                with ctx_factory():
+                    answer = send(value)
+                try:
+                    value, send = (yield answer), generator.send
+                except GeneratorExit:
+                    with ctx_factory():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    value, send = error, generator.throw
+        except StopIteration as stop:
+            return stop.value
+
+    return steps
 
 
 class _DecoratorContextManager:

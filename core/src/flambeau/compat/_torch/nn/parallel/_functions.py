@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import flambeau as fb
 
-__all__ = ["Broadcast", "Gather", "ReduceAddCoalesced", "Scatter"]
+__all__ = ["Broadcast", "Gather", "ReduceAddCoalesced", "Scatter", "_get_stream"]
 
 
 class Broadcast:
@@ -60,6 +61,17 @@ class Scatter:
             parts = input.split(list(chunk_sizes), dim)
         pairs = zip(parts, target_gpus, strict=False)
         return tuple(part.to(_placed(place, input)) for part, place in pairs)
+
+
+@cache
+def _stream_of(device: fb.device) -> Any:
+    return fb.cuda.Stream(device)
+
+
+def _get_stream(device: fb.device | int) -> Any:
+    """The stream on which copies to a device run beside its work; None for the CPU."""
+    place = fb.device("cuda", device) if isinstance(device, int) else fb.device(device)
+    return None if place.type == "cpu" else _stream_of(place)
 
 
 def _refuse_cpu(name: str, inputs: Sequence[fb.Tensor]) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from flambeau.utils.data import Sampler
 from flambeau.utils.data._utils.passes import MultiProcessPass, SingleProcessPass
 
 __all__ = [
     "_BaseDataLoaderIter",
     "_DatasetKind",
+    "_InfiniteConstantSampler",
     "_MultiProcessingDataLoaderIter",
     "_SingleProcessDataLoaderIter",
     "_collate_fn_t",
@@ -30,3 +32,11 @@ class _DatasetKind:
     """How samples are had: by index, or one after another."""
 
     Map, Iterable = 0, 1
+
+
+class _InfiniteConstantSampler(Sampler[None]):
+    """None without end: the indices of a stream."""
+
+    def __iter__(self) -> Iterator[None]:
+        while True:
+            yield None

@@ -2,7 +2,43 @@
 
 from __future__ import annotations
 
-__all__ = ["_generate_state"]
+import os
+from dataclasses import dataclass
+
+__all__ = [
+    "ManagerWatchdog",
+    "_IterableDatasetStopIteration",
+    "_ResumeIteration",
+    "_generate_state",
+]
+
+
+class ManagerWatchdog:
+    """Whether the process that started this one still runs."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+        self.manager_dead = False
+
+    def is_alive(self) -> bool:
+        """The answer; once False, always False."""
+        self.manager_dead = self.manager_dead or os.getppid() != self.manager_pid
+        return not self.manager_dead
+
+
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
+    """What a worker sends when its stream has ended."""
+
+    worker_id: int
+
+
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """What a worker is sent, and sends back, when another pass begins."""
+
+    seed: int | None = None
+
 
 _MASK = 0xFFFFFFFF
 

@@ -1,0 +1,3 @@
+"""Names of ``torch.nn.modules`` that only programs for PyTorch want."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""What data pipes share."""
+
+__all__: list[str] = []
