@@ -48,14 +48,6 @@ def of_the_whole_memory(K: Kernels) -> Any:
     return exp
 
 
-def the_nearest_element(K: Kernels) -> Any:
-    def kernel(a, indices):
-        sizes = zip(indices, a.shape, strict=False)
-        return K["index"](a, tuple(None if i is None else i.clip(0, n - 1) for i, n in sizes))
-
-    return kernel
-
-
 def index_put_in_place(K: Kernels) -> Any:
     def put(a, indices, values, accumulate):
         a[...] = K["index_put"](a, indices, values, accumulate)
@@ -199,7 +191,6 @@ FAULTS: dict[str, tuple[str, Callable[[Kernels], Any]]] = {
     "input is written to": ("neg", negated_in_place),
     "memory instead of view": ("exp", of_the_whole_memory),
     "written in place": ("index_put", index_put_in_place),
-    "every index has an element": ("index", the_nearest_element),
     "scan leaves out the element": (
         "cumsum",
         lambda K: (

@@ -851,7 +851,7 @@ ALIASES = {
     "what programs that say import torch ask for": {
         *("compat/_torch/version", "utils/_named_ops", "compat/_torch/testing/__init__"),
         *("compat/_torch/nn/parallel/_functions", "compat/_torch/utils/_foreach_utils"),
-        "compat/_torch/optim/optimizer",
+        *("compat/_torch/optim/optimizer", "compat/_torch/utils/checkpoint"),
     },
     "the engine that PyTorch's name nccl means": {"distributed/_names"},
     "the default of save_on_cpu": {"autograd/graph"},

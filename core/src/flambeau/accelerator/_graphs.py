@@ -403,7 +403,7 @@ class _Graphed:
 
         class Graphed(fb.autograd.Function):
             @staticmethod
-            def forward(ctx: object, *inputs: Any) -> tuple[Any, ...]:
+            def forward(ctx: object, *inputs: object) -> tuple[Any, ...]:
                 _fill(one.inputs[: len(one.args)], inputs)
                 one.forward.replay()
                 return tuple([r.detach() for r in one.results])
@@ -454,7 +454,7 @@ class _Graphed:
         module = self.module
         plain, training = module.forward, module.training
 
-        def forward(*args: Any) -> Any:
+        def forward(*args: object) -> Any:
             return run(*args) if module.training == training else plain(*args)
 
         module.forward = forward

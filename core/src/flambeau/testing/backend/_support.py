@@ -204,6 +204,14 @@ def supported(device: str, dtypes: tuple[DType, ...] = D.ALL) -> list[DType]:
     return [d for d in dtypes if d.name not in unsupported]
 
 
+def for_want_of_a_dtype(device: str, error: Exception) -> bool:
+    """Whether an error names a dtype that the backend says it does not have.
+
+    Decompositions may compute in more digits than their operands have.
+    """
+    return any(name in str(error) for name in promised(device).unsupported_dtypes)
+
+
 def descriptions(value: object) -> Iterator[Arr]:
     """All array descriptions in the arguments of a sample, in the order of realising them."""
     if isinstance(value, Arr):

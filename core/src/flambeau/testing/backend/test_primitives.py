@@ -139,6 +139,8 @@ def test_mixed_dtypes_promote(device: str, name: str, dtype: DType) -> None:
     function = getattr(fb, name)
     wrong = []
     for other in kit.supported(device, DTYPES[name]):
+        if not kit.supported(device, (fb.promote_types(dtype, other),)):
+            continue  # neither operand has it, and the result would
         made = []
         for where in (device, kit.REFERENCE):
             make = kit.maker(where)

@@ -61,8 +61,6 @@ def flambeau_expectations(device_type: str) -> Expectations:
     for op in _BRANCH.split():
         for dtype in ("complex64", "complex128"):
             failures[corner.format(op, dtype)] = "XLA loses the sign of an imaginary zero"
-    foreign = "test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows[{}]"
-    failures[foreign.format("index")] = "JAX moves an index out of range to the nearest element"
     expanded = "test_gradients_are_derivatives[batch_norm_train-expanded]"
     failures[expanded] = "XLA's mean of equal elements is off by one unit, and differences with it"
     # XLA's log1p of doubles is off by as much as 30 units in the last place near -0.5; its sinh and

@@ -38,7 +38,8 @@ class Pool:
     def __init__(self, driver, index, orphans):
         self.driver, self.index, self.ended = driver, index, deque()
         self._orphans, self._held = orphans, {}
-        self._cached, self._waiting = defaultdict(list), deque()
+        self._cached = defaultdict(list)
+        self._waiting = {}  # by stream that uses what has ended, in the order of its marks
         self.allocated = self.reserved = self.hits = self.misses = 0
         self.peak = [0, 0]
 
@@ -71,22 +72,31 @@ class Pool:
         while self.ended:
             address, size, stream, users = self.ended.popleft()
             self.allocated -= size
-            marks = [self.driver.mark(user) for user in users]
-            self._waiting.append((marks, address, size, stream))
-        for _ in range(len(self._waiting)):
-            marks, address, size, stream = found = self._waiting.popleft()
-            if all(mark.time is not None for mark in marks):
-                self._cached[stream, size].append(address)
-            else:
-                self._waiting.append(found)
+            ended = [len(users), address, size, stream]
+            self._release(ended)
+            for user in users:
+                queue = self._waiting.setdefault(user, deque())
+                queue.append((self.driver.mark(user), ended))
+        # A stream reaches its marks in order: one that it has not reached is before all later ones.
+        for user, queue in list(self._waiting.items()):
+            while queue and queue[0][0].time is not None:
+                ended = queue.popleft()[1]
+                ended[0] -= 1
+                self._release(ended)
+            if not queue:
+                del self._waiting[user]
+
+    def _release(self, ended):
+        left, address, size, stream = ended
+        if not left:
+            self._cached[stream, size].append(address)
 
     def empty(self):
         """Give what no array uses back to the driver."""
         with self.driver.lock:
             self.settle()
-            for marks, *_ in self._waiting:
-                for mark in marks:
-                    self.driver.wait_mark(mark)
+            for queue in self._waiting.values():
+                self.driver.wait_mark(queue[-1][0])
             self.settle()
             for (_, size), addresses in self._cached.items():
                 for address in addresses:
