@@ -776,8 +776,14 @@ def test_gradcheck_accepts_custom_functions(f, leaf):
 NOT_SET = {"metadata", "needs_input_grad", "next_functions", "saved_tensors", "saved_variables"}
 NAMES_OF_CONTEXTS = {name for name in dir(FunctionCtx) if not name.startswith("_")}
 
+PRIVATE = {
+    f"_{name}" for name in "inputs results dirty sources context function hooks saved".split()
+}
 
-@pytest.mark.parametrize("taken", sorted(NAMES_OF_CONTEXTS - NOT_SET - {"save_for_backward"}))
+
+@pytest.mark.parametrize(
+    "taken", sorted(NAMES_OF_CONTEXTS - NOT_SET - {"save_for_backward"} | PRIVATE)
+)
 def test_attributes_of_the_context_may_have_the_names_that_the_graph_uses(taken, device):
     class Scale(Function):
         @staticmethod

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import flambeau as fb
 from flambeau._tensor.printing import get_printoptions, set_printoptions, tensor_format, tensor_repr
 from flambeau._types import dtype as _dtype
 
@@ -190,3 +191,19 @@ def test_format_spec_needs_one_number():
     assert tensor_format(Tensor(()), ".2f") == "0.00"
     with pytest.raises(TypeError, match=r"'\.2f' formats one number, this tensor has shape \(2,\)"):
         tensor_format(Tensor((2,)), ".2f")
+
+
+@pytest.mark.parametrize("name", ["precision", "threshold", "edgeitems", "linewidth"])
+@pytest.mark.parametrize("value", ["3", [3], 1j, fb.tensor(3, device="ref")])
+def test_options_that_are_no_numbers_are_refused_and_change_nothing(name, value):
+    before = get_printoptions()
+    others = {"linewidth": 7, "edgeitems": 9, "sci_mode": True}
+    with pytest.raises(TypeError, match=f"{name} must be .*, not {type(value).__name__}"):
+        set_printoptions(**(others | {name: value}))
+    assert get_printoptions() == before
+
+
+@pytest.mark.parametrize(("value", "error"), [(-1, ValueError), (1.5, TypeError)])
+def test_digits_are_counted_from_0(value, error):
+    with pytest.raises(error, match="precision must"):
+        set_printoptions(precision=value)

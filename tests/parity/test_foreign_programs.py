@@ -73,6 +73,8 @@ def test_programs_find_stand_ins_for_older_packages_and_libraries_do_not(tmp_pat
     assert running.import_paths(old, tmp_path) == [tmp_path, stand_ins]
     assert running.import_paths(new, tmp_path) == [tmp_path, stand_ins]
     assert running.import_paths(library, tmp_path) == [tmp_path]
+    modern = Program("a/e", "github:a/e@1", "main.py", era="2", stand_ins=False)
+    assert running.import_paths(modern, tmp_path) == [tmp_path]
 
 
 def test_drivers_on_libraries_draw_nothing_before_they_set_a_seed() -> None:

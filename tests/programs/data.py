@@ -43,6 +43,11 @@ def mnist(folder: Path) -> None:
             _digits_in(folder / above / below / "MNIST" / "raw")
 
 
+def fashion(folder: Path) -> None:
+    """Fashion-MNIST below ``../data``."""
+    _digits_in(folder / "../data/FashionMNIST/raw")
+
+
 def images(folder: Path) -> None:
     """Twelve colour pictures of 96 × 64 in two classes: ``images/train/a`` and so on."""
     drawn = np.random.default_rng(2)

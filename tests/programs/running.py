@@ -193,10 +193,13 @@ def import_paths(program: Program, folder: Path) -> list[Path]:
     """Where a program finds modules before those that are installed.
 
     In its source, unless PyTorch's own is there, which is not compiled and would hide what is.
-    Programs find stand-ins for older packages too; libraries of today would take them for those.
+    Programs find stand-ins for older packages too; libraries of today, and programs that use them,
+    would take these for what is installed.
     """
     paths = [] if (folder / "torch").exists() else [folder]
-    return paths if program.source.startswith("pypi:") else [*paths, HERE / "stand_ins"]
+    if program.source.startswith("pypi:") or not program.stand_ins:
+        return paths
+    return [*paths, HERE / "stand_ins"]
 
 
 def _text(output: bytes) -> str:

@@ -35,6 +35,7 @@ class Program:
         limit: seconds of processor time.  A program without an end is stopped after as many on the
             clock, which is a success if `endless`.
         era: ``"1"`` for programs of PyTorch 1 and before, ``"2"`` for today's.
+        stand_ins: whether it finds those of older packages before what is installed.
         reason: why it cannot pass on flambeau, if that is known.
         least: how many tests of a suite must pass if PyTorch of today cannot import it, or how many
             lines must be PyTorch's.
@@ -54,6 +55,7 @@ class Program:
     limit: int = 60
     endless: bool = False
     era: str = "1"
+    stand_ins: bool = True
     version: str = ""
     reason: str = ""
     least: int = 0

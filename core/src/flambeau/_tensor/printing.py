@@ -9,6 +9,7 @@ line up.  Nothing here needs more of a tensor than `shape`, `dtype`, `device`, `
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,10 @@ def set_printoptions(
         sci_mode: force scientific notation on or off; None, which every call that leaves it out
             restores, chooses it per tensor by the range of its values.
 
+    Raises:
+        TypeError: an option is no number, or `precision` no integer; nothing is set then.
+        ValueError: `precision` is negative.
+
     >>> import flambeau as fb
     >>> fb.set_printoptions(precision=2)
     >>> fb.tensor([1.12345], device="ref")
@@ -69,6 +74,15 @@ def set_printoptions(
         "edgeitems": edgeitems,
         "linewidth": linewidth,
     }
+    for name, value in given.items():
+        kind = numbers.Integral if name == "precision" else numbers.Real
+        if value is not None and not isinstance(value, kind):
+            wanted = "an int" if name == "precision" else "a number"
+            raise TypeError(
+                f"set_printoptions(): {name} must be {wanted}, not {type(value).__name__}"
+            )
+    if precision is not None and precision < 0:
+        raise ValueError(f"set_printoptions(): precision must not be negative, got {precision}")
     changes = _PROFILES.get(profile or "", {}) | {k: v for k, v in given.items() if v is not None}
     for name, value in changes.items():
         setattr(_options, name, value)

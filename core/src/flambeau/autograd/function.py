@@ -42,6 +42,8 @@ class _Result(NamedTuple):
 class FunctionCtx(Node):
     """The recorded call of a `Function`; it is the context that forward and backward receive.
 
+    Programs keep attributes of their own in it, private ones too: ours begin with ``_call_``.
+
     Every `Function` has a subclass of its own, named ``<function>Backward``.
 
     Attributes:
@@ -51,24 +53,26 @@ class FunctionCtx(Node):
     __slots__ = ("__dict__",)
 
     title = "FunctionCtx"
-    _function: type[Function]
+    _call_function: type[Function]
     needs_input_grad: tuple[bool, ...] = ()
-    _to_save: tuple[Any, ...] = ()
-    _dirty: tuple[Tensor, ...] = ()
-    _no_grad_outputs: tuple[Tensor, ...] = ()
-    _materialize = True
-    _results: tuple[_Result, ...] = ()  # all tensors
-    _sources: tuple[int, ...] = ()  # places of those that have a gradient
-    _arity = 0  # of what forward returned
-    _inputs: tuple[Any, ...] = ()
-    _several = False  # more than one source: gradients arrive as {place: gradient}
-    _context: FunctionCtx | None = None  # what backward receives, where that is another object
-    _recorded: Callable[[], FunctionCtx | None] | None = None  # and from there the node, weakly
+    _call_to_save: tuple[Any, ...] = ()
+    _call_dirty: tuple[Tensor, ...] = ()
+    _call_no_grad_outputs: tuple[Tensor, ...] = ()
+    _call_materialize = True
+    _call_results: tuple[_Result, ...] = ()  # all tensors
+    _call_sources: tuple[int, ...] = ()  # places of those that have a gradient
+    _call_arity = 0  # of what forward returned
+    _call_inputs: tuple[Any, ...] = ()
+    _call_several = False  # more than one source: gradients arrive as {place: gradient}
+    _call_context: FunctionCtx | None = None  # what backward receives, where that is another object
+    _call_recorded: Callable[[], FunctionCtx | None] | None = (
+        None  # and from there the node, weakly
+    )
 
     def __getattr__(self, name: str) -> Any:
-        if self._context is None:
+        if self._call_context is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self._context, name)
+        return getattr(self._call_context, name)
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs or outputs for backward; writes to them are detected there.
@@ -82,7 +86,7 @@ class FunctionCtx(Node):
                     f"save_for_backward can only save variables, but argument {i} is of type "
                     f"{type(t).__name__}; keep other values as attributes of ctx"
                 )
-        self._to_save = tensors
+        self._call_to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Accepted for compatibility; forward-mode differentiation is not supported."""
@@ -99,15 +103,15 @@ class FunctionCtx(Node):
                     f"mark_dirty can only accept variables, but argument {i} is of type "
                     f"{type(t).__name__}"
                 )
-        self._dirty = args
+        self._call_dirty = args
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
         """Declare outputs that have no gradient."""
-        self._no_grad_outputs = args
+        self._call_no_grad_outputs = args
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether absent gradients reach backward as zeros (the default) or as None."""
-        self._materialize = value
+        self._call_materialize = value
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -116,7 +120,7 @@ class FunctionCtx(Node):
         Raises:
             RuntimeError: they were freed, or written to since.
         """
-        node = self if self._recorded is None else self._recorded()
+        node = self if self._call_recorded is None else self._call_recorded()
         if node is None or node.saved is None:
             raise (node or new(FunctionCtx)).freed()
         found = []
@@ -138,38 +142,38 @@ class FunctionCtx(Node):
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
-        grads = self._output_grads(F, g)
-        backward = self._function.backward
+        grads = self._call_output_grads(F, g)
+        backward = self._call_function.backward
         if backward is Function.backward:
-            vjp = getattr(self._function, "vjp", Function.backward)
+            vjp = getattr(self._call_function, "vjp", Function.backward)
             if vjp is Function.backward:
                 raise NotImplementedError(
-                    f"You must implement either the backward or vjp method for your custom "
-                    f"autograd.Function {self._function.__name__} to use it with backward mode AD."
+                    "You must implement either the backward or vjp method for your custom autograd."
+                    f"Function {self._call_function.__name__} to use it with backward mode AD."
                 )
             backward = vjp
         before = recording()
         try:
             set_recording(not F.native)
-            found = backward(self._context or self, *grads)
+            found = backward(self._call_context or self, *grads)
         finally:
             set_recording(before)
-        return self._input_grads(F, found)
+        return self._call_input_grads(F, found)
 
     def homes(self) -> tuple[Any, ...]:
-        return tuple([be for _, _, _, be in self._inputs])
+        return tuple([be for _, _, _, be in self._call_inputs])
 
-    def _output_grads(self, F: Formulas, g: Any) -> list[Any]:
-        parts = g if self._several else {self._sources[0]: g}
-        grads: list[Any] = [None] * self._arity
-        for place, shape, dtype, device in self._results:
+    def _call_output_grads(self, F: Formulas, g: Any) -> list[Any]:
+        parts = g if self._call_several else {self._call_sources[0]: g}
+        grads: list[Any] = [None] * self._call_arity
+        for place, shape, dtype, device in self._call_results:
             if place in parts:
                 grads[place] = _out(F, parts[place])
-            elif self._materialize:
+            elif self._call_materialize:
                 grads[place] = filled(shape, 0, dtype, device)
         return grads
 
-    def _input_grads(self, F: Any, found: object | None) -> tuple[Any, ...]:
+    def _call_input_grads(self, F: Any, found: object | None) -> tuple[Any, ...]:
         given = list(found) if isinstance(found, tuple) else [found]
         count = len(self.needs_input_grad)
         if len(given) > count and all(x is None for x in given[count:]):
@@ -179,7 +183,7 @@ class FunctionCtx(Node):
                 f"function {self.name()} returned an incorrect number of gradients (expected "
                 f"{count}, got {len(given)})"
             )
-        tensors = {i for i, _, _, _ in self._inputs}
+        tensors = {i for i, _, _, _ in self._call_inputs}
         for i, part in enumerate(given):
             if part is not None and i not in tensors:
                 raise RuntimeError(
@@ -187,7 +191,7 @@ class FunctionCtx(Node):
                     f"{i + 1}, but the corresponding forward input was not a Variable"
                 )
         parts: list[Any] = []
-        for place, (i, shape, dtype, be) in enumerate(self._inputs):
+        for place, (i, shape, dtype, be) in enumerate(self._call_inputs):
             part = given[i]
             if part is not None and not isinstance(part, Tensor):
                 raise RuntimeError(
@@ -278,7 +282,7 @@ class _SavedOutput:
         """A fresh tensor of these values as the output of the node."""
         t._rg = self.differentiable
         if self.differentiable:
-            t._fn = Out(node, self.index) if node._several else node
+            t._fn = Out(node, self.index) if node._call_several else node
         return t
 
 
@@ -311,7 +315,7 @@ class Function:
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         title = cls.__name__ + "Backward"
-        space = {"_function": cls, "title": title, "__slots__": ()}
+        space = {"_call_function": cls, "title": title, "__slots__": ()}
         cls._node = type(title, (FunctionCtx,), space)
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -395,7 +399,7 @@ class Function:
         # Edges are taken before forward, which may write to its inputs.
         edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
         node.edges = edges
-        node._inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
+        node._call_inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
         before = recording()
         try:
             set_recording(False)
@@ -434,7 +438,7 @@ def recorded(cls: type[Function], args: tuple[Any, ...], result: object) -> Any:
     record = recording() and any(node.needs_input_grad)
     edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
     node.edges = edges
-    node._inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
+    node._call_inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
     before = recording()
     try:
         set_recording(False)
@@ -457,18 +461,24 @@ def _without_names_of_others(node: FunctionCtx, edges: tuple[Any, ...]) -> Funct
 
     ``ctx.name``, ``ctx.seq`` and ``ctx.saved`` are the program's; the graph has those names too.
     """
-    own = node.saved == () and node.edges is edges and node.seq == 0
+    own = node.saved == () and node.edges is edges and node.seq == 0 and node._hooks is None
     if own and _OWN.isdisjoint(vars(node)):
         return node
     beside = new(type(node))
     beside._hooks = None
     beside.saved, beside.edges = (), edges
-    for name in ("needs_input_grad", "_inputs", "_to_save", "_dirty", "_no_grad_outputs"):
+    for name in (
+        "needs_input_grad",
+        "_call_inputs",
+        "_call_to_save",
+        "_call_dirty",
+        "_call_no_grad_outputs",
+    ):
         setattr(beside, name, getattr(node, name))
-    beside._materialize = node._materialize
+    beside._call_materialize = node._call_materialize
     # The context must not keep the outputs alive, nor the node that keeps it.
-    node._to_save = node._dirty = node._no_grad_outputs = ()
-    node._recorded, beside._context = weakref.ref(beside), node
+    node._call_to_save = node._call_dirty = node._call_no_grad_outputs = ()
+    node._call_recorded, beside._call_context = weakref.ref(beside), node
     return beside
 
 
@@ -476,9 +486,9 @@ def _finish(
     node: FunctionCtx, given: set[int], outputs: tuple[Any, ...], record: bool
 ) -> tuple[Any, ...]:
     """Give the outputs their history and resolve what was saved; `given` has the inputs' ids."""
-    dirty = {id(t) for t in node._dirty}
-    no_grad = {id(t) for t in node._no_grad_outputs}
-    _check_dirty(node._dirty, outputs, record)
+    dirty = {id(t) for t in node._call_dirty}
+    no_grad = {id(t) for t in node._call_no_grad_outputs}
+    _check_dirty(node._call_dirty, outputs, record)
     final = list(outputs)
     places = {id(o): i for i, o in enumerate(outputs) if isinstance(o, Tensor)}
     tensors = [i for i, o in enumerate(outputs) if isinstance(o, Tensor)]
@@ -486,36 +496,38 @@ def _finish(
         if id(outputs[i]) in given and id(outputs[i]) not in dirty:
             # An input returned as it is becomes a view of itself, with a history of its own.
             final[i] = _alias(outputs[i])
-    node._arity = len(outputs)
-    node._results = tuple(
+    node._call_arity = len(outputs)
+    node._call_results = tuple(
         _Result(i, tuple(final[i]._a.shape), final[i].dtype, final[i].device) for i in tensors
     )
-    node._sources = tuple(i for i in tensors if final[i].dtype.fp and id(outputs[i]) not in no_grad)
-    node._several = len(node._sources) > 1
-    if node._several:
+    node._call_sources = tuple(
+        i for i in tensors if final[i].dtype.fp and id(outputs[i]) not in no_grad
+    )
+    node._call_several = len(node._call_sources) > 1
+    if node._call_several:
         vars(node)["n_out"] = 2  # gradients arrive by their place
     node.seq = next_seq()
     if record:
         entries: list[Any] = []
-        for t in node._to_save:
+        for t in node._call_to_save:
             if t is None:
                 entries.append(None)
             elif id(t) in places and (id(t) not in given or id(t) in dirty):
                 i = places[id(t)]
-                entries.append(_SavedOutput(t, i, i in node._sources))
+                entries.append(_SavedOutput(t, i, i in node._call_sources))
             else:
                 entries.append(_SavedInput(t))
         node.saved = tuple(entries)
         if len({id(be) for be in (*node.homes(), *[final[i]._be for i in tensors])}) > 1:
             engine.several_devices = True
     for i in tensors:
-        if record and i in node._sources:
+        if record and i in node._call_sources:
             _attach(final[i], node, i, id(outputs[i]) in dirty)
         elif id(outputs[i]) not in dirty and final[i].requires_grad:
             # Recorded inside forward by enable_grad(): the history is the function's own affair.
             final[i]._fn, final[i]._rg = None, False
     # The context must not keep the outputs alive: they hold the node.
-    node._to_save = node._dirty = node._no_grad_outputs = ()
+    node._call_to_save = node._call_dirty = node._call_no_grad_outputs = ()
     return tuple(final)
 
 
@@ -537,7 +549,7 @@ def _check_dirty(dirty: Sequence[Tensor], outputs: Sequence[Any], record: bool) 
 
 
 def _attach(t: Tensor, node: FunctionCtx, place: int, dirty: bool) -> None:
-    fn = Out(node, place) if node._several else node
+    fn = Out(node, place) if node._call_several else node
     if t._base is not None and dirty:
         _inplace.adopt(t, fn)
         return

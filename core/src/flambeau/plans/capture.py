@@ -169,7 +169,7 @@ class Capture:
     def _action(
         self, method: Callable[..., Any], name: str, groups: Sequence[Any]
     ) -> Callable[..., Any]:
-        def run(*args: Any, **named: Any) -> Any:
+        def run(*args: object, **named: object) -> Any:
             if not self.listens:
                 return method(*args, **named)
             if named or args:
@@ -412,7 +412,7 @@ def _written(
     array, to_array, counts = be.array, be.to_array, name in SIZED_BY_VALUES
     identity = threading.get_ident
 
-    def run(*args: Any, **named: Any) -> Any:
+    def run(*args: object, **named: object) -> Any:
         capture = _current
         if named or capture is None or capture.depth or identity() != capture.thread:
             if named and capture is not None and capture.listens:
@@ -501,7 +501,7 @@ class _Backend:
     def _reading(self, name: str, read: Callable[..., Any]) -> Callable[..., Any]:
         capture = self._capture
 
-        def run(array: object, *args: Any) -> Any:
+        def run(array: object, *args: object) -> Any:
             if capture.listens:
                 capture.refuse(f"values were read ({name})")
             return read(array, *args)
@@ -511,7 +511,7 @@ class _Backend:
     def _check(self, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
         capture, be, held = self._capture, self._be, self._held
 
-        def run(array: object, *args: Any) -> Any:
+        def run(array: object, *args: object) -> Any:
             if not capture.listens:
                 own = getattr(held, name, None)
                 return None if own is None else own(array, *args)
@@ -528,7 +528,7 @@ class _Backend:
 
 
 def _of(check: Callable[..., Any], be: BoundBackend) -> Callable[..., Any]:
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         return check(be, *args)
 
     return run
@@ -543,7 +543,7 @@ def _watched(function: Callable[..., Any], capture: Capture) -> Callable[..., An
         "get_state": "the state of a generator was read",
     }.get(function.__name__, "the state of a generator was set")
 
-    def run(*args: Any, **named: Any) -> Any:
+    def run(*args: object, **named: object) -> Any:
         if capture.listens:
             capture.refuse(what)
         return function(*args, **named)
@@ -552,7 +552,7 @@ def _watched(function: Callable[..., Any], capture: Capture) -> Callable[..., An
 
 
 def _counted(run: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
-    def counted(*args: Any, **named: Any) -> Any:
+    def counted(*args: object, **named: object) -> Any:
         if capture.listens:
             capture.passes += 1
         return run(*args, **named)
@@ -578,7 +578,7 @@ def _stand_by(be: _bound.BoundBackend, capture: Capture) -> None:
 
 
 def _refusing(kernel: Callable[..., Any], capture: Capture, be: BoundBackend) -> Callable[..., Any]:
-    def run(*args: Any, **named: Any) -> Any:
+    def run(*args: object, **named: object) -> Any:
         if capture.listens:
             capture.refuse(f"a second device is used: {be.device} beside {capture.be.device}")
         return kernel(*args, **named)
