@@ -300,14 +300,16 @@ def _vector(
 
 
 def _grad(
-    outputs: tuple[Tensor, ...],
+    outputs: tuple[Tensor | None, ...],
     xs: tuple[Tensor, ...],
-    weights: tuple[Tensor, ...],
-    create_graph: bool,
+    weights: tuple[Tensor | None, ...] | None = None,
+    create_graph: bool = False,
     retain_graph: bool | None = None,
+    is_grads_batched: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """`autograd.grad` that gives None for independent inputs and leaves out constant outputs."""
-    pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if out.requires_grad]
+    given = zip(outputs, weights or (None,) * len(outputs), strict=True)
+    pairs = [(out, w) for out, w in given if out is not None and out.requires_grad]
     if not pairs:
         return (None,) * len(xs)
     return fb.autograd.grad(
@@ -317,6 +319,7 @@ def _grad(
         retain_graph=retain_graph,
         create_graph=create_graph,
         allow_unused=True,
+        is_grads_batched=is_grads_batched,
     )
 
 

@@ -61,7 +61,7 @@ def multi_head_attention_forward(
     >>> out.shape, weights.shape
     (torch.Size([3, 2, 4]), torch.Size([2, 3, 3]))
     """
-    batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = (t.unsqueeze(1) for t in (query, key, value))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
@@ -154,7 +154,7 @@ def multi_head_attention_forward(
     return output, found
 
 
-def _check_ranks(
+def check_ranks(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -184,6 +184,12 @@ def _check_ranks(
             f"For {form} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
             f"{mask.dim()}-D tensor instead"
         )
+    if mask is not None and rank == 2 and mask.dim() == 3:
+        wanted = num_heads, query.shape[0], key.shape[0]
+        if tuple(mask.shape) != wanted:
+            raise AssertionError(
+                f"Expected `attn_mask` shape to be {wanted} but got {tuple(mask.shape)}"
+            )
     if padding is not None and rank == 3 and padding.shape[0] != key.shape[1]:
         raise AssertionError(
             f"Expected key_padded_mask.shape[0] to be {key.shape[1]}, but got {padding.shape[0]}"

@@ -127,7 +127,7 @@ def _unpooled(
         raise RuntimeError(f"strides should be greater than zero, but got stride: {list(step)}")
     if not (input.dtype.is_floating_point or (rank < 3 and input.dtype is fb.int64)):
         raise NotImplementedError(f"{where}(): not implemented for {input.dtype}")
-    size = _unpooled_size(input, kernel, step, edge, output_size)
+    size = unpooled_size(input, kernel, step, edge, output_size)
     count = prod(size)
     if readable(indices) and indices.numel():
         lowest, highest = int(indices.min()), int(indices.max())
@@ -143,13 +143,14 @@ def _unpooled(
     return placed.reshape((*lead, *size))
 
 
-def _unpooled_size(
+def unpooled_size(
     input: Tensor,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
     output_size: Sequence[int] | None,
 ) -> tuple[int, ...]:
+    """The sizes that were pooled: those given, or the least of their kind; ValueError if unfit."""
     rank = len(kernel)
     dims = zip(input.shape[-rank:], kernel, stride, padding, strict=True)
     default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in dims)

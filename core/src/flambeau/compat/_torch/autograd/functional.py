@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau as fb
+from flambeau.autograd.functional import _grad as _autograd_grad
 
 __all__ = [
     "_as_tuple",
@@ -97,31 +98,3 @@ def _check_requires_grad(inputs: tuple[Any, ...], input_type: str, strict: bool)
         if not each.requires_grad:
             said = _STAGES[input_type].format(place)
             raise RuntimeError(f"{said[0].upper()}{said[1:]}. This is not allowed in strict mode.")
-
-
-def _autograd_grad(
-    outputs: tuple[Any, ...],
-    inputs: tuple[fb.Tensor, ...],
-    grad_outputs: tuple[Any, ...] | None = None,
-    create_graph: bool = False,
-    retain_graph: bool | None = None,
-    is_grads_batched: bool = False,
-) -> tuple[Any, ...]:
-    """Gradients of those outputs that have any; None where there is none."""
-    weights = (None,) * len(outputs) if grad_outputs is None else grad_outputs
-    pairs = [
-        (each, weight)
-        for each, weight in zip(outputs, weights, strict=True)
-        if each is not None and each.requires_grad
-    ]
-    if not pairs:
-        return (None,) * len(inputs)
-    return fb.autograd.grad(
-        [each for each, _ in pairs],
-        inputs,
-        [weight for _, weight in pairs],
-        allow_unused=True,
-        create_graph=create_graph,
-        retain_graph=retain_graph,
-        is_grads_batched=is_grads_batched,
-    )

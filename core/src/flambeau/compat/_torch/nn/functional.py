@@ -15,6 +15,8 @@ from flambeau import Tensor
 from flambeau.compat._grouped import grouped_mm
 from flambeau.compat._torch.nn import _reduction as _Reduction
 from flambeau.nn import functional as F
+from flambeau.nn.functional.attention import check_ranks as _mha_shape_check
+from flambeau.nn.functional.unpooling import unpooled_size
 from flambeau.overrides import handle_torch_function, has_torch_function
 
 __all__ = [
@@ -134,49 +136,6 @@ def _in_projection_packed(
     return tuple(F.linear(x, weight, bias) for x, weight, bias in triples)
 
 
-def _mha_shape_check(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    key_padding_mask: Tensor | None,
-    attn_mask: Tensor | None,
-    num_heads: int,
-) -> bool:
-    """Whether the inputs of attention are a batch.
-
-    Raises:
-        AssertionError: `query` has neither 2 nor 3 dimensions, or the others do not fit it.
-    """
-    dims = query.dim()
-    if dims not in (2, 3):
-        raise AssertionError(
-            f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor"
-        )
-    kind = f"{'batched (3' if dims == 3 else 'unbatched (2'}-D) `query`"
-    if key.dim() != dims or value.dim() != dims:
-        raise AssertionError(
-            f"For {kind}, expected `key` and `value` to be {dims}-D but found {key.dim()}-D and "
-            f"{value.dim()}-D tensors respectively"
-        )
-    if key_padding_mask is not None and key_padding_mask.dim() != dims - 1:
-        raise AssertionError(
-            f"For {kind}, expected `key_padding_mask` to be `None` or {dims - 1}-D but found "
-            f"{key_padding_mask.dim()}-D tensor instead"
-        )
-    if attn_mask is not None:
-        if attn_mask.dim() not in (2, 3):
-            raise AssertionError(
-                f"For {kind}, expected `attn_mask` to be `None`, 2-D or 3-D but found "
-                f"{attn_mask.dim()}-D tensor instead"
-            )
-        wanted = num_heads, query.shape[0], key.shape[0]
-        if dims == 2 and attn_mask.dim() == 3 and tuple(attn_mask.shape) != wanted:
-            raise AssertionError(
-                f"Expected `attn_mask` shape to be {wanted} but got {tuple(attn_mask.shape)}"
-            )
-    return dims == 3
-
-
 def _is_integer(x: object) -> bool:
     """Whether something is an integer, or a tensor of some."""
     if isinstance(x, Tensor):
@@ -215,29 +174,8 @@ def _unpool_output_size(
     padding: Sequence[int],
     output_size: Sequence[int] | None,
 ) -> list[int]:
-    """The spatial sizes that were pooled: those given, or the smallest that fit.
-
-    Raises:
-        ValueError: those given are not of as many dimensions, or no window comes out at these.
-    """
-    count = len(kernel_size)
-    facts = zip(input.shape[-count:], kernel_size, stride, padding, strict=True)
-    smallest = [(n - 1) * step + kernel - 2 * pad for n, kernel, step, pad in facts]
-    if output_size is None:
-        return smallest
-    sizes = list(output_size[2:] if len(output_size) == count + 2 else output_size)
-    if len(sizes) != count:
-        raise ValueError(
-            f"output_size should be a sequence containing {count} or {count + 2} elements, but it "
-            f"has a length of '{len(sizes)}'"
-        )
-    for d, (size, least, step) in enumerate(zip(sizes, smallest, stride, strict=True)):
-        if not least - step < size < least + step:
-            raise ValueError(
-                f'invalid output_size "{sizes}" (dim {d} must be between {least - step} and '
-                f"{least + step})"
-            )
-    return sizes
+    """The spatial sizes that were pooled, as `max_unpool2d` finds them."""
+    return list(unpooled_size(input, kernel_size, stride, padding, output_size))
 
 
 def assert_int_or_pair(arg: int | Sequence[int], arg_name: str, message: str) -> None:
