@@ -417,6 +417,9 @@ fb.Generator().keep(10**400)
 lbfgs(0).step(lambda: fb.tensor(1.0))
 list(fb.utils.data.DataLoader({"a": 1}, batch_size=2))
 sorted(fb.utils.data.SubsetRandomSampler({"a": 1}))
+fb.nn.functional.mish(fb.strided)
+fb.nn.functional.mish(-(2**63) - 1)
+fb.nn.functional.mish([1.0], inplace=True)
 """.strip().splitlines()
 
 SAID = (verdicts.OK, verdicts.USER, verdicts.PYTHON)
@@ -449,6 +452,19 @@ fb.autograd.functional.jacobian(lambda x: x * 2, fb.ones(2**20))
 fb.autograd.functional.hessian(lambda x: (x * x).sum(), fb.ones(2**20))
 """.strip().splitlines()
 
+TOO_LARGE_FOR_NUMBERS = """
+one.expand(2**40)
+one.expand(2**40).tolist()
+one + one.expand(2**20)[:, None].expand(2**20, 2**20)
+one.reshape(()).as_strided((2**20, 2**20), (0, 0))
+fb.zeros(3, device="ref").set_(one.untyped_storage(), 0, (2**20, 2**20), (0, 0))
+one.expand(2**20, 1) @ one.expand(1, 2**20)
+one.expand(1, 2**20)[fb.zeros(2**20, dtype=fb.int64, device="ref")]
+fb.nn.functional.interpolate(one[None, None, None], size=(2**20, 2**20))
+fb.rand(2**40, device="ref")
+fb.arange(2**40, device="ref")
+""".strip().splitlines()
+
 
 @pytest.mark.parametrize("call", FOUND)
 def test_what_was_once_a_fault_is_an_error_of_ours(call):
@@ -461,6 +477,17 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
     with pytest.raises(fb.OutOfMemoryError, match=r"[Tt]ried to allocate \d+ bytes") as caught:
         eval(call)
     assert isinstance(caught.value, RuntimeError) and isinstance(caught.value, MemoryError)
+
+
+@pytest.mark.parametrize("call", TOO_LARGE_FOR_NUMBERS)
+def test_a_device_of_python_numbers_refuses_what_has_no_room_before_it_begins(call):
+    with pytest.raises(fb.OutOfMemoryError, match="not enough memory|[Tt]ried to allocate"):
+        eval(call, {"fb": fb, "one": fb.ones(1, device="ref")})
+
+
+def test_numbers_that_have_no_room_as_lists_are_an_error_of_ours():
+    with pytest.raises(fb.OutOfMemoryError, match="tolist: not enough memory"):
+        fb.ones(1).expand(2**40).tolist()
 
 
 @pytest.mark.parametrize(

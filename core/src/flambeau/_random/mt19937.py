@@ -65,8 +65,14 @@ class MT19937:
         self._position = 0
 
     def random_bits(self, n: int) -> array[int]:
-        """The next `n` words of 32 random bits."""
+        """The next `n` words of 32 random bits.
+
+        Raises:
+            MemoryError: there is no room for them.
+        """
         bits = array("I")
+        if n > WORDS:
+            bytes(n * bits.itemsize)  # refuses what has no room before anything is drawn
         while n > 0:
             if self._position in (0, WORDS):
                 self._words = _next_block(self._words)

@@ -2845,7 +2845,7 @@ class TensorMethods:
         """max(x, 0) for each element"""
         try:
             be = self._be
-            if modes or self.dtype is bool_:
+            if modes or self.dtype.category not in (1, 2):
                 return slow_unary("relu", self)
             kernel = be.relu
             try:

@@ -802,12 +802,18 @@ class Tensor(TensorMethods, TensorBase):
             raise
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers (a number for 0-d)."""
+        """The elements as nested lists of Python numbers (a number for 0-d).
+
+        Raises:
+            OutOfMemoryError: there is no room for the lists.
+        """
         try:
             return self._be.backend.tolist(self._a)
         except AttributeError:
             need_self(self, "tolist")
             raise
+        except MemoryError as error:
+            raise _dispatch.out_of_memory("tolist", error, (self,)) from error
 
     def numpy(self, *, force: bool = False) -> Any:
         """A NumPy array over the same memory, which cannot grow then.

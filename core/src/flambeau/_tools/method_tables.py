@@ -247,6 +247,8 @@ def _unfit(op: Op) -> str:
     """On which dtypes an op does not run as they are, as the end of a condition."""
     if (op.refuses_complex and op.promotes == "float") or op.name == "round":
         return " or self.dtype.category != 2"
+    if op.refuses_complex and op.refuses_bool:
+        return " or self.dtype.category not in (1, 2)"
     if op.refuses_complex:
         return " or self.dtype.is_complex"
     if op.promotes == "float":

@@ -46,7 +46,10 @@ def wide(x: Tensor) -> Tensor:
     return cast(x, wide_dtype(x.dtype))
 
 
-@composite(refuses_bool="Boolean inputs not supported for relu")
+@composite(
+    refuses_bool="Boolean inputs not supported for relu",
+    refuses_complex="relu is not supported for complex types",
+)
 def _relu(self: Tensor) -> Tensor:
     return binary("maximum", self, 0)  # NaN stays
 
@@ -377,6 +380,7 @@ def relu(input: Tensor) -> Tensor:
 
     Raises:
         RuntimeError: the tensor is bool.
+        NotImplementedError: it is complex.
 
     >>> import flambeau as fb
     >>> fb.relu(fb.tensor([-1.0, 2.0]))

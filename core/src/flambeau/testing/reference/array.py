@@ -18,6 +18,7 @@ from flambeau._types.dtype import FLOAT8, bfloat16, float16, float32, float64
 from flambeau._types.dtype import dtype as DType
 
 _HALF_OVERFLOW = 65520.0  # halfway between the largest float16 and the power of two after it
+_MANY = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,12 +158,23 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def need_room(count: int) -> None:
+    """Refuse a list of so many elements at once, not after the memory has filled up with them.
+
+    Raises:
+        MemoryError: there is no room.
+    """
+    if count > _MANY:
+        [None] * count
+
+
 def offsets(shape: Sequence[int], strides: Sequence[int], start: int = 0) -> list[int]:
     """Position of every element, in row-major order, of a strided region of a flat sequence.
 
     >>> offsets((2, 3), (1, 2))
     [0, 2, 4, 1, 3, 5]
     """
+    need_room(math.prod(shape))
     positions = [start]
     for length, stride in zip(shape, strides, strict=True):
         steps = range(0, length * stride, stride) if stride else [0] * length

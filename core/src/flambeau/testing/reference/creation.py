@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from flambeau._types.dtype import bool_, complex128, float64, int64
 from flambeau._types.dtype import dtype as DType
-from flambeau.testing.reference.array import RefArray, build
+from flambeau.testing.reference.array import RefArray, build, need_room
 from flambeau.testing.reference.elementwise import converted
 
 Number = bool | int | float | complex
@@ -21,7 +21,7 @@ def full(shape: tuple[int, ...], value: Number, dtype: DType) -> RefArray:
 
 def arange(start: float, step: float, length: int, dtype: DType) -> RefArray:
     """start + step·i for i below `length`, computed in integers or float64, then cast."""
-    values = (0,) * length  # refuses what has no room before anything is computed
+    need_room(length)
     values = tuple([start + step * i for i in range(length)])
     return build((length,), dtype, converted(values, _dtype_of(start + step), dtype))
 

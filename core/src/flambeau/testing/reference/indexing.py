@@ -13,6 +13,7 @@ from flambeau.testing.reference.array import (
     build,
     check_dim,
     expanded,
+    need_room,
     offsets,
     row_major,
     same_dtype,
@@ -56,6 +57,7 @@ def _selected(a: RefArray, indices: Indices) -> tuple[tuple[int, ...], list[int]
     heads = offsets([a.shape[d] for d in before], [strides[d] for d in before])
     tails = offsets([a.shape[d] for d in after], [strides[d] for d in after])
     result = (*[a.shape[d] for d in before], *shape, *[a.shape[d] for d in after])
+    need_room(math.prod(result))
     return result, [h + c + t for h in heads for c in chosen for t in tails]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from operator import and_, mul
 from typing import Any
@@ -11,6 +12,7 @@ from flambeau.testing.reference.array import (
     broadcast_shapes,
     broadcast_strides,
     build,
+    need_room,
     offsets,
     same_dtype,
 )
@@ -42,6 +44,7 @@ def matmul(a: RefArray, b: RefArray) -> RefArray:
     batch = broadcast_shapes(left[:-2], right[:-2])
     rows, inner, columns = left[-2], left[-1], right[-1]
     times = _PRODUCT[dtype.category]
+    need_room(math.prod(batch) * rows * columns)
     values: list[Any] = []
     for first, second in zip(_matrices(left, batch), _matrices(right, batch), strict=True):
         stop = second + inner * columns

@@ -96,17 +96,16 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
 
 
 def require_float(input: Tensor, where: str) -> None:
-    """Refuse a tensor of integers or bools, and what is no tensor.
+    """Refuse a tensor of integers, bools or complex numbers, and what is no tensor.
 
     Raises:
-        NotImplementedError: `input` is neither floating nor complex.
+        NotImplementedError: `input` is not floating.
         TypeError: `input` is no tensor.
     """
     if not isinstance(input, Tensor):
         require_tensors(where, input=input)
-    dtype = input.dtype
-    if not (dtype.is_floating_point or dtype.is_complex):
-        raise NotImplementedError(f'"{where}" not implemented for {dtype}: convert the input')
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f'"{where}" not implemented for {input.dtype}: convert the input')
 
 
 def readable(tensor: Tensor) -> bool:

@@ -180,6 +180,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """
     if inplace:
         return in_place(input, mish)
+    require_float(input, "mish")
     x = wide(input)
     return (x * fb.softplus(x).tanh()).to(input.dtype)
 

@@ -44,6 +44,8 @@ def hardtanh(
 
     Raises:
         ValueError: `min_val` is greater than `max_val`.
+        RuntimeError: `input` is bool.
+        NotImplementedError: it is complex.
 
     >>> import flambeau as fb
     >>> fb.nn.functional.hardtanh(fb.tensor([-2.0, 0.5, 3.0]))
@@ -55,6 +57,10 @@ def hardtanh(
         return in_place(input, hardtanh, min_val, max_val)
     require_tensors("hardtanh", input=input)
     if not input.is_floating_point():
+        if input.dtype is fb.bool:
+            raise RuntimeError("Bool inputs not supported for hardtanh")
+        if input.is_complex():
+            raise NotImplementedError("hardtanh is not supported for complex types")
         return input.masked_fill(input <= min_val, min_val).masked_fill(input >= max_val, max_val)
     x = wide(input)
     above = fb.where(x <= min_val, min_val, x)  # keeps the order of dimensions in memory
@@ -132,6 +138,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """
     if inplace:
         return in_place(input, hardsigmoid)
+    require_float(input, "hardsigmoid")
     return (hardtanh(wide(input) + 3, 0.0, 6.0) / 6).to(input.dtype)
 
 
@@ -145,5 +152,6 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """
     if inplace:
         return in_place(input, hardswish)
+    require_float(input, "hardswish")
     x = wide(input)
     return (x * hardtanh(x + 3, 0.0, 6.0) / 6).to(input.dtype)
