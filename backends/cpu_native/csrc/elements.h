@@ -57,8 +57,8 @@ INLINE double to_f64(double x) { return x; }
                                      const double *numbers, int streams) {                        \
         const T *a = from; /* which may be `to` */                                                \
         OUT *out = to;                                                                            \
-        const C u = (C)numbers[0], v = (C)numbers[1];                                             \
-        (void)other, (void)streams, (void)u, (void)v;                                                            \
+        const C u = (C)numbers[0], v = (C)numbers[1], w = (C)numbers[2];                          \
+        (void)other, (void)streams, (void)u, (void)v, (void)w;                                    \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                     \
             const C x = from_##S(a[i]);                                                           \
             out[i] = to_##OUT_S(formula);                                                         \
@@ -69,8 +69,8 @@ INLINE double to_f64(double x) { return x; }
                                      const double *numbers, int streams) {                        \
         const T *restrict a = first, *restrict b = second;                                        \
         T *restrict out = to;                                                                     \
-        const C u = (C)numbers[0];                                                                \
-        (void)streams, (void)u;                                                                   \
+        const C u = (C)numbers[0], v = (C)numbers[1], w = (C)numbers[2];                          \
+        (void)streams, (void)u, (void)v, (void)w;                                                 \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                     \
             const C g = from_##S(a[i]), x = from_##S(b[i]);                                       \
             out[i] = to_##S(formula);                                                             \
@@ -136,8 +136,9 @@ INLINE double to_f64(double x) { return x; }
         float *out = to;                                                                          \
         int64_t i = 0;                                                                            \
         const __m512 u = _mm512_set1_ps((float)numbers[0]), v = _mm512_set1_ps((float)numbers[1]);\
+        const __m512 w = _mm512_set1_ps((float)numbers[2]);                                       \
         const __m512 one_a = _mm512_set1_ps(a[0]), one_b = _mm512_set1_ps(b[0]);                  \
-        (void)u, (void)v, (void)one_a, (void)one_b;                                               \
+        (void)u, (void)v, (void)w, (void)one_a, (void)one_b;                                      \
         if (streams && ((uintptr_t)out & 63) == 0) {                                              \
             for (; i + 16 <= n; i += 16) {                                                        \
                 const __m512 g = first, x = second;                                               \

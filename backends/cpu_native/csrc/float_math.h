@@ -31,6 +31,14 @@ FORCED F FN(exp_normal)(F x) {
     return FN(scaled_normal)(FN(exp_part)(x, k), k);
 }
 
+/* exp(x) - 1 for x <= 89, of which no digit is lost for small x; the scale is halved, or it overflows. */
+FORCED F FN(expm1)(F x) {
+    F bounded = BETWEEN(x, C(-20.0f), C(89.0f));
+    F k = NEAREST(bounded * C(1.44269504f)), half = FN(scaled_normal)(C(0.5f), k);
+    F found = MULTIPLY_ADD(half, FN(expm1_part)(bounded, k), half - C(0.5f));
+    return CHOSEN(LESS(MAGNITUDE(x), C(1e-8f)), x, found + found);
+}
+
 #ifndef BY_TABLE
 /* log(x) = k log 2 + log(1 + f), by a polynomial fitted to sqrt 1/2 <= 1 + f < sqrt 2. */
 FORCED F FN(log)(F x) {

@@ -69,6 +69,15 @@ UNARY_BOTH(sign, x > 0 ? 1 : (x < 0 ? -1 : 0),
           IF(IS(x, GT, ZERO), IF(IS(x, LT, ZERO), ZERO, -ONE), ONE))
 UNARY_BOTH(reciprocal, 1 / x, ONE / x)
 UNARY_BOTH(clamp, x < u ? u : (x > v ? v : x), IF(IS(x, LT, u), IF(IS(x, GT, v), x, v), u))
+#define SIX _mm512_set1_ps(6)
+#define THREE _mm512_set1_ps(3)
+#define TO_SIX(x) ((x) < 0 ? 0 : ((x) > 6 ? 6 : (x)))
+#define TO_SIX_V(x) IF(IS(x, LT, ZERO), IF(IS(x, GT, SIX), x, SIX), ZERO)
+UNARY_BOTH(hardsigmoid, TO_SIX(x + 3) / 6, TO_SIX_V((x + THREE)) / SIX)
+UNARY_BOTH(hardswish, x * TO_SIX(x + 3) / 6, x * TO_SIX_V((x + THREE)) / SIX)
+UNARY_BOTH(hardshrink, x >= -u && x <= u ? 0 : x, IF(IS(x, GE, -u) & IS(x, LE, u), x, ZERO))
+UNARY_BOTH(softshrink, x > u ? x - u : (x < -u ? x + u : x - x),
+           IF(IS(x, GT, u), IF(IS(x, LT, -u), x - x, x + u), x - u))
 UNARY_BOTH(rsqrt, 1 / SQRT(x), ONE / _mm512_sqrt_ps(x))
 UNARY_BOTH(neg, -x, -x)
 UNARY_BOTH(square, x *x, x *x)
@@ -136,6 +145,22 @@ BINARY(gelu_tanh_backward, double, double, f64, g *gelu_tanh_slope_d(x))
 /* u is the level or the slope; the gradient's bits pass unchanged, so infinity times 0 is 0. */
 BINARY_ALL(threshold_backward, x <= u ? 0 : g, IF(IS(x, LE, u), g, ZERO))
 BINARY_ALL(leaky_relu_backward, x > 0 ? g : g * u, IF(IS(x, GT, ZERO), g *u, g))
+BINARY_ALL(hardtanh_backward, x <= u || x >= v ? 0 : g, IF(IS(x, LE, u) | IS(x, GE, v), g, ZERO))
+BINARY_ALL(hardsigmoid_backward, x > -3 && x < 3 ? g * _Generic(x, float: 1.0f / 6, double: 1.0 / 6) : 0,
+           IF(IS(x, GT, -THREE) & IS(x, LT, THREE), ZERO, g *_mm512_set1_ps(1.0f / 6)))
+BINARY_ALL(hardswish_backward, x <= -3 ? 0 : (x >= 3 ? g : g * (x / 3 + 0.5f)),
+           IF(IS(x, LE, -THREE), IF(IS(x, GE, THREE), g *(x / THREE + _mm512_set1_ps(0.5f)), g), ZERO))
+BINARY_ALL(hardshrink_backward, x >= -u && x <= u ? 0 : g, IF(IS(x, GE, -u) & IS(x, LE, u), g, ZERO))
+/* u is alpha, v the scale and w that of the input. */
+UNARY_LOOP(elu, float, float, f32, float, f32, x > 0 ? x * v : expm1_f(x * w) * (float)(numbers[0] * numbers[1]))
+VECTOR_LOOP(elu, 0, IF(IS(x, GT, ZERO), expm1_v(x *w) * _mm512_set1_ps((float)(numbers[0] * numbers[1])), x *v), )
+HALVES(elu, FASTEST(elu), ONE_OPERAND)
+UNARY_KERNEL(elu, float, f32, float, FASTEST(elu))
+#define FALL (float)(numbers[0] * numbers[1] * numbers[2])
+BINARY_LOOP(elu_backward, float, float, f32, g * (x > 0 ? v : exp_f(x * w) * FALL))
+VECTOR_LOOP(elu_backward, 1, g *IF(IS(x, GT, ZERO), exp_v(x *w) * _mm512_set1_ps(FALL), v), )
+HALVES(elu_backward, FASTEST(elu_backward), TWO_OPERANDS)
+BINARY_KERNEL(elu_backward, float, f32, FASTEST(elu_backward))
 /* x is the function's result here. */
 BINARY_ALL(sigmoid_backward, g *(1 - x) * x, g *(ONE - x) * x)
 BINARY_ALL(tanh_backward, g *(1 - x * x), g *(ONE - x * x))
@@ -213,7 +238,11 @@ const Row pointwise_rows[] = {
     ROWS(sigmoid_backward, "wrri", TWO_EACH), ROWS(tanh_backward, "wrri", TWO_EACH),
     ROWS(silu_backward, "wrri", TWO_EACH), SINGLE(lgamma, "wri", ONE_EACH),
     SINGLE(exp, "wri", ONE_EACH), SINGLE(log, "wri", ONE_EACH),
-    SINGLE(tanh, "wri", ONE_EACH),
+    SINGLE(tanh, "wri", ONE_EACH), SINGLE(elu, "wrifff", ONE_EACH), SINGLE(elu_backward, "wrrifff", TWO_EACH),
+    ROWS(hardsigmoid, "wri", ONE_EACH), ROWS(hardsigmoid_backward, "wrri", TWO_EACH),
+    ROWS(hardswish, "wri", ONE_EACH), ROWS(hardswish_backward, "wrri", TWO_EACH),
+    ROWS(hardshrink, "wrif", ONE_EACH), ROWS(hardshrink_backward, "wrrif", TWO_EACH),
+    ROWS(softshrink, "wrif", ONE_EACH), ROWS(hardtanh_backward, "wrriff", TWO_EACH),
     SINGLE(log1p, "wri", ONE_EACH), SINGLE(sin, "wri", ONE_EACH), SINGLE(cos, "wri", ONE_EACH),
     ROWS(neg, "wri", ONE_EACH), ROWS(square, "wri", ONE_EACH), ROWS(cube, "wri", ONE_EACH), ROWS(abs, "wri", ONE_EACH), ROWS(sqrt, "wri", ONE_EACH),
     ROWS(floor, "wri", ONE_EACH), ROWS(ceil, "wri", ONE_EACH), ROWS(trunc, "wri", ONE_EACH), ROWS(round, "wri", ONE_EACH),
@@ -235,6 +264,8 @@ Loop loop_of(const char *name) {
     NAMED(relu) NAMED(leaky_relu) NAMED(clamp) NAMED(sigmoid) NAMED(silu) NAMED(gelu) NAMED(gelu_tanh)
     NAMED(threshold_backward) NAMED(leaky_relu_backward) NAMED(sigmoid_backward) NAMED(tanh_backward)
     NAMED(silu_backward) NAMED(gelu_backward) NAMED(gelu_tanh_backward)
+    NAMED(hardsigmoid) NAMED(hardsigmoid_backward) NAMED(hardswish) NAMED(hardswish_backward)
+    NAMED(elu) NAMED(elu_backward) NAMED(hardshrink) NAMED(hardshrink_backward) NAMED(softshrink) NAMED(hardtanh_backward)
 #undef NAMED
     return strcmp(name, "softplus") == 0 ? softplus_loop_f32 : NULL;
 }

@@ -38,6 +38,7 @@ F32 = [
     ("sigmoid", (), special.expit, 3, (-87, np.inf)),
     ("silu", (), silu, 4, (-87, np.inf)),
     ("erf", (), special.erf, 2, ()),
+    ("elu", (1.0, 1.0, 1.0), np.expm1, 1.5, (-np.inf, 0)),
     ("rsqrt", (), lambda x: 1 / np.sqrt(x), 1.5, (1e-38, np.inf)),
     ("reciprocal", (), lambda x: 1 / x, 1, (1e-37, 1e37)),
     ("softplus", (1.0, 20.0), softplus, 3, (-87, np.inf)),

@@ -220,7 +220,10 @@ from flambeau.ops.layers.recurrent_cells import gru_cell as gru_cell
 from flambeau.ops.pointwise.elementwise import gt as gt
 from flambeau.ops.spectra.signal_windows import hamming_window as hamming_window
 from flambeau.ops.spectra.signal_windows import hann_window as hann_window
-from flambeau.ops.layers.activation import hardshrink as hardshrink
+from flambeau.ops.layers.piecewise_activation import hardshrink as hardshrink
+from flambeau.ops.layers.piecewise_activation import hardsigmoid as hardsigmoid
+from flambeau.ops.layers.piecewise_activation import hardswish as hardswish
+from flambeau.ops.layers.piecewise_activation import hardtanh as hardtanh
 from flambeau.ops.pointwise.binary import heaviside as heaviside
 from flambeau.ops.losses.pair_loss import hinge_embedding_loss as hinge_embedding_loss
 from flambeau.ops.reductions.counting import histc as histc
@@ -436,6 +439,7 @@ from flambeau.ops.matrices.decompositions import slogdet as slogdet
 from flambeau.ops.creation.sparse import smm as smm
 from flambeau.ops.layers.activation import softmax as softmax
 from flambeau.ops.layers.activation import softplus as softplus
+from flambeau.ops.layers.piecewise_activation import softshrink as softshrink
 from flambeau.ops.matrices.former_decompositions import solve as solve
 from flambeau.ops.indices.indexing import sort as sort
 from flambeau.ops.creation.sparse import sparse_coo_tensor as sparse_coo_tensor
@@ -543,6 +547,7 @@ from flambeau._api.inplace_functions import cos_ as cos_
 from flambeau._api.inplace_functions import cosh_ as cosh_
 from flambeau._api.inplace_functions import deg2rad_ as deg2rad_
 from flambeau._api.inplace_functions import dropout_ as dropout_
+from flambeau._api.inplace_functions import elu_ as elu_
 from flambeau._api.inplace_functions import erf_ as erf_
 from flambeau._api.inplace_functions import erfc_ as erfc_
 from flambeau._api.inplace_functions import exp_ as exp_
@@ -554,10 +559,14 @@ from flambeau._api.inplace_functions import fix_ as fix_
 from flambeau._api.inplace_functions import floor_ as floor_
 from flambeau._api.inplace_functions import frac_ as frac_
 from flambeau._api.inplace_functions import gcd_ as gcd_
+from flambeau._api.inplace_functions import hardsigmoid_ as hardsigmoid_
+from flambeau._api.inplace_functions import hardswish_ as hardswish_
+from flambeau._api.inplace_functions import hardtanh_ as hardtanh_
 from flambeau._api.inplace_functions import i0_ as i0_
 from flambeau._api.inplace_functions import index_put_ as index_put_
 from flambeau._api.inplace_functions import lcm_ as lcm_
 from flambeau._api.inplace_functions import ldexp_ as ldexp_
+from flambeau._api.inplace_functions import leaky_relu_ as leaky_relu_
 from flambeau._api.inplace_functions import log_ as log_
 from flambeau._api.inplace_functions import log10_ as log10_
 from flambeau._api.inplace_functions import log1p_ as log1p_
@@ -574,6 +583,7 @@ from flambeau._api.inplace_functions import rrelu_ as rrelu_
 from flambeau._api.inplace_functions import rsqrt_ as rsqrt_
 from flambeau._api.inplace_functions import selu_ as selu_
 from flambeau._api.inplace_functions import sigmoid_ as sigmoid_
+from flambeau._api.inplace_functions import silu_ as silu_
 from flambeau._api.inplace_functions import sin_ as sin_
 from flambeau._api.inplace_functions import sinc_ as sinc_
 from flambeau._api.inplace_functions import sinh_ as sinh_

@@ -15,7 +15,7 @@ from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.dtypes import BFLOAT16
 from flambeau_numpy.silence import quiet, silent
 
-__all__ = ["HALVES", "copy_order", "is_half", "narrow", "offer_casts", "recast", "wide"]
+__all__ = ["HALVES", "compared", "copy_order", "is_half", "narrow", "offer_casts", "recast", "wide"]
 
 Array = np.ndarray[Any, Any]
 Convert = Callable[[Array, np.dtype], Array | None]
@@ -99,3 +99,15 @@ def wide(a: Array) -> Array:
 def narrow(a: Any, dtype: np.dtype) -> Any:
     """What was computed of the values of `wide`, in their `dtype`."""
     return a if a.dtype == dtype else recast(a, dtype)
+
+
+def compared(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel whose last argument is a number that 16-bit floats are compared with, as one."""
+
+    def function(*args: Any) -> Any:
+        dtype = args[0].dtype
+        if dtype in HALVES:
+            return kernel(*args[:-1], float(dtype.type(args[-1])))
+        return kernel(*args)
+
+    return function

@@ -12,7 +12,6 @@ from flambeau.ops.layers.activation import (
     dropout,
     elu,
     gelu,
-    hardshrink,
     leaky_relu,
     log_softmax,
     prelu,
@@ -481,6 +480,13 @@ from flambeau.ops.losses.pair_loss import (
     margin_ranking_loss,
     triplet_margin_loss,
 )
+from flambeau.ops.layers.piecewise_activation import (
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    softshrink,
+)
 from flambeau.ops.spatial.pooling import (
     max_pool1d,
     max_pool1d_with_indices,
@@ -903,6 +909,9 @@ __all__ = [
     "hamming_window",
     "hann_window",
     "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
     "heaviside",
     "hinge_embedding_loss",
     "histc",
@@ -1118,6 +1127,7 @@ __all__ = [
     "smm",
     "softmax",
     "softplus",
+    "softshrink",
     "solve",
     "sort",
     "sparse_coo_tensor",

@@ -149,6 +149,11 @@ def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return inplace(_ops.dropout, need_tensor(input, "dropout_", "input"), p, train)
 
 
+def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
+    """`elu` in place."""
+    return inplace(_ops.elu, need_tensor(input, "elu_", "input"), alpha, scale, input_scale)
+
+
 def erf_(input: Tensor) -> Tensor:
     """`erf` in place."""
     return need_tensor(input, "erf_", "input").erf_()
@@ -204,6 +209,21 @@ def gcd_(input: Tensor, other: Tensor) -> Tensor:
     return need_tensor(input, "gcd_", "input").gcd_(other)
 
 
+def hardsigmoid_(input: Tensor) -> Tensor:
+    """`hardsigmoid` in place."""
+    return inplace(_ops.hardsigmoid, need_tensor(input, "hardsigmoid_", "input"))
+
+
+def hardswish_(input: Tensor) -> Tensor:
+    """`hardswish` in place."""
+    return inplace(_ops.hardswish, need_tensor(input, "hardswish_", "input"))
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """`hardtanh` in place."""
+    return inplace(_ops.hardtanh, need_tensor(input, "hardtanh_", "input"), min_val, max_val)
+
+
 def i0_(input: Tensor) -> Tensor:
     """`i0` in place."""
     return need_tensor(input, "i0_", "input").i0_()
@@ -222,6 +242,11 @@ def lcm_(input: Tensor, other: Tensor) -> Tensor:
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """`ldexp` in place."""
     return need_tensor(input, "ldexp_", "input").ldexp_(other)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """`leaky_relu` in place."""
+    return inplace(_ops.leaky_relu, need_tensor(input, "leaky_relu_", "input"), negative_slope)
 
 
 def log_(input: Tensor) -> Tensor:
@@ -304,6 +329,11 @@ def sigmoid_(input: Tensor) -> Tensor:
     return need_tensor(input, "sigmoid_", "input").sigmoid_()
 
 
+def silu_(input: Tensor) -> Tensor:
+    """`silu` in place."""
+    return inplace(_ops.silu, need_tensor(input, "silu_", "input"))
+
+
 def sin_(input: Tensor) -> Tensor:
     """`sin` in place."""
     return need_tensor(input, "sin_", "input").sin_()
@@ -380,6 +410,7 @@ __all__ = [
     "cosh_",
     "deg2rad_",
     "dropout_",
+    "elu_",
     "erf_",
     "erfc_",
     "exp_",
@@ -391,10 +422,14 @@ __all__ = [
     "floor_",
     "frac_",
     "gcd_",
+    "hardsigmoid_",
+    "hardswish_",
+    "hardtanh_",
     "i0_",
     "index_put_",
     "lcm_",
     "ldexp_",
+    "leaky_relu_",
     "log_",
     "log10_",
     "log1p_",
@@ -411,6 +446,7 @@ __all__ = [
     "rsqrt_",
     "selu_",
     "sigmoid_",
+    "silu_",
     "sin_",
     "sinc_",
     "sinh_",

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 _KINDS = {
     **dict.fromkeys(
         """neg abs exp log log1p tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round
-        sigmoid relu frac logical_not exp2""".split(),
+        sigmoid relu silu hardsigmoid hardswish frac logical_not exp2""".split(),
         "",
     ),
     **dict.fromkeys("nextafter copysign hypot atan2 fmod remainder floor_divide pow".split(), "t"),
     **dict.fromkeys("eq ne lt le gt ge".split(), "t"),
     "leaky_relu": "n",
     "threshold": "nn",
+    "elu": "nnn",
+    "hardtanh": "nn",
     "clamp": "oo",
     "clamp_min": "t",
     "clamp_max": "t",

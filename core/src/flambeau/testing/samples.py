@@ -114,7 +114,9 @@ ANY_SHAPE: frozenset[str] = frozenset(
     [
         *(*ELEMENTWISE, "relu", "sigmoid", "silu", "softplus", "leaky_relu", "elu", "gelu"),
         *("gelu_backward", "leaky_relu_backward", "threshold", "threshold_backward"),
-        *("sigmoid_backward", "tanh_backward", "silu_backward"),
+        *("sigmoid_backward", "tanh_backward", "silu_backward", "elu_backward"),
+        *("hardtanh", "hardtanh_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish"),
+        *("hardswish_backward", "hardshrink", "hardshrink_backward", "softshrink"),
         "mse_loss",
         *("contiguous", "log2", "log10", "square"),
         *("erfc", "erfinv", "lgamma", "digamma", "polygamma"),

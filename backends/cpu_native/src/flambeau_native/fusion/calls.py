@@ -59,10 +59,15 @@ _EXACT = {
     "multiply_add": 3,
 }
 _COMPILED = {
-    **dict.fromkeys("sigmoid silu erf rsqrt sign softplus clamp leaky_relu gelu".split(), 1),
+    **dict.fromkeys(
+        """sigmoid silu erf rsqrt sign softplus clamp leaky_relu gelu elu hardsigmoid hardswish
+        hardshrink softshrink""".split(),
+        1,
+    ),
     **dict.fromkeys(
         """sigmoid_backward tanh_backward silu_backward threshold_backward leaky_relu_backward
-        gelu_backward""".split(),
+        gelu_backward elu_backward hardtanh_backward hardsigmoid_backward hardswish_backward
+        hardshrink_backward""".split(),
         2,
     ),
 }

@@ -125,15 +125,16 @@ def unary(
     return kernel
 
 
-def in_place(name: str, kernel: Kernel) -> Kernel:
+def in_place(name: str, kernel: Kernel, smallest: int = 0) -> Kernel:
     """What writes the results of a kernel ``(a, *numbers)`` into `a`: the same bits.
 
-    By the compiled functions of `name`, which must read each element once.
+    By the compiled functions of `name`, which must read each element once and are what the kernel
+    runs from `smallest` bytes on.
     """
     find, assign = compiled(name).get, otherwise("assign")
 
     def kernel_(a: Array, *numbers: float) -> None:
-        run = find(a.dtype) if a.nbytes >= THRESHOLD and a.flags.c_contiguous else None
+        run = find(a.dtype) if a.nbytes >= smallest and a.flags.c_contiguous else None
         if run is None:
             assign(a, kernel(a, *numbers))
         else:
@@ -143,15 +144,16 @@ def in_place(name: str, kernel: Kernel) -> Kernel:
 
 
 def binary(name: str, function: str = "", general: Kernel | None = None) -> Kernel:
-    """A kernel ``(a, b)`` or ``(a, b, number)`` of two arrays of one shape."""
+    """A kernel ``(a, b, *numbers)`` of two arrays of one shape."""
     general = general or otherwise(name)
     find = compiled(function or name).get
 
-    # A gradient formula calls it for every node: hence no call of `alike` and no ``*numbers``.
+    # A gradient formula calls it for every node: hence no call of `alike`, and one number apart.
     def kernel(
         a: Array,
         b: Array,
         number: object = None,
+        *numbers: object,
         _empty: Callable[..., Any] = np.empty,
         _limit: int = THRESHOLD,
     ) -> Any:
@@ -162,8 +164,8 @@ def binary(name: str, function: str = "", general: Kernel | None = None) -> Kern
                 if number is None:
                     run(out, a, b, a.size)
                 else:
-                    run(out, a, b, a.size, number)
+                    run(out, a, b, a.size, number, *numbers)
                 return out
-        return general(a, b) if number is None else general(a, b, number)
+        return general(a, b) if number is None else general(a, b, number, *numbers)
 
     return kernel

@@ -19,15 +19,18 @@ from flambeau_native.kernels._common import (
     otherwise,
     unary,
 )
+from flambeau_numpy.casts import compared
 from flambeau_numpy.extending import silent
 from flambeau_numpy.extending.parts import ZERO
 
+_FEW = 2048  # elements, below which NumPy's maximum is relu
+
 
 def _make_relu() -> Kernel:
-    large, maximum, zero = unary("relu"), np.maximum, ZERO
+    large, maximum, zero, few = unary("relu"), np.maximum, ZERO, _FEW
 
     def relu(a: Array) -> np.ndarray:
-        return maximum(a, zero[a.dtype]) if a.size < 2048 else large(a)
+        return maximum(a, zero[a.dtype]) if a.size < few else large(a)
 
     return silent(relu)
 
@@ -126,6 +129,17 @@ KERNELS: dict[str, Kernel] = {
     "silu": unary("silu"),
     "silu_backward": binary("silu_backward"),
     "softplus": unary("softplus"),
+    "elu": unary("elu"),
+    "elu_backward": binary("elu_backward"),
+    "hardtanh": unary("hardtanh", "clamp"),
+    "hardtanh_backward": binary("hardtanh_backward"),
+    "hardsigmoid": unary("hardsigmoid"),
+    "hardsigmoid_backward": binary("hardsigmoid_backward"),
+    "hardswish": unary("hardswish"),
+    "hardswish_backward": binary("hardswish_backward"),
+    "hardshrink": compared(unary("hardshrink")),
+    "hardshrink_backward": compared(binary("hardshrink_backward")),
+    "softshrink": unary("softshrink"),
     "gelu": _make_gelu(),
     "gelu_backward": _make_gelu_backward(),
     "softmax": _forward("softmax"),
@@ -135,4 +149,7 @@ KERNELS: dict[str, Kernel] = {
     "log_softmax_backward": _backward("log_softmax_backward"),
 }
 
-KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in ("relu", "sigmoid", "leaky_relu")}
+_IN_PLACE = "sigmoid leaky_relu silu elu hardsigmoid hardswish"
+KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in _IN_PLACE.split()}
+KERNELS["relu_"] = in_place("relu", KERNELS["relu"], 8 * _FEW)
+KERNELS["hardtanh_"] = in_place("clamp", KERNELS["hardtanh"])

@@ -280,9 +280,7 @@ def _make_multiply_add() -> dict[str, Kernel]:
 
 
 # Functions whose loops read an element once: those of sin and cos look at it again afterwards.
-_READ_ONCE = (
-    "neg abs exp log log1p tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round"
-)
+_READ_ONCE = "neg abs exp log log1p tanh sqrt square reciprocal floor ceil trunc round"
 _FUNCTIONS = ("neg", "abs", "exp", "log", "log1p", "sin", "cos", "tanh", "sqrt", "square")
 _ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 
@@ -303,7 +301,8 @@ KERNELS: dict[str, Kernel] = {
 if native is not None:
     KERNELS |= _make_multiply_add()
     KERNELS |= writing_kernels()
-    KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in _READ_ONCE.split()}
+    KERNELS |= {f"{name}_": in_place(name, KERNELS[name], THRESHOLD) for name in _READ_ONCE.split()}
+    KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in ("erf", "sign", "rsqrt")}
     KERNELS |= {
         f"{name}_": pointwise.binary_in_place(BINARY[name], _large_binary(name))
         for name in _ARITHMETIC

@@ -12,6 +12,7 @@ from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.casts import is_half, narrow, wide
 from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.kernels.elementwise import erf_block, where
+from flambeau_numpy.kernels.piecewise_activation import PIECEWISE
 from flambeau_numpy.kernels.reduction import SMALL, maximum_over, ones, sum_along
 from flambeau_numpy.pointwise import BLOCK, Array, binary, blockwise
 from flambeau_numpy.silence import quiet, silent
@@ -186,6 +187,18 @@ def elu(a: Array, alpha: float, scale: float, input_scale: float) -> np.ndarray:
     number = x.dtype.type
     low = np.expm1(np.minimum(x, number(0)) * number(input_scale)) * number(alpha * scale)
     return np.where(x > 0, x * number(scale), low).astype(a.dtype, copy=False)
+
+
+@quiet
+def elu_backward(
+    grad: Array, a: Array, alpha: float, scale: float, input_scale: float
+) -> np.ndarray:
+    """`grad` times the slope of `elu` at `a`."""
+    g, x = wide(grad), wide(a)
+    number = x.dtype.type
+    slope = np.exp(np.minimum(x, number(0)) * number(input_scale))
+    slope *= number(alpha * scale * input_scale)
+    return np.asarray(g * np.where(x > 0, number(scale), slope)).astype(grad.dtype, copy=False)
 
 
 def _gelu_block(out: Array, x: Array, t: Array, r: Array, e: Array) -> None:
@@ -367,6 +380,7 @@ def log_softmax_backward(grad: Array, result: Array, dim: int) -> Array:
 
 
 KERNELS = {
+    **PIECEWISE,
     "relu": _make_relu(),
     "relu_": relu_,
     "threshold_backward": threshold_backward,
@@ -380,6 +394,7 @@ KERNELS = {
     "leaky_relu": leaky_relu,
     "leaky_relu_backward": leaky_relu_backward,
     "elu": elu,
+    "elu_backward": elu_backward,
     "gelu": gelu,
     "gelu_backward": gelu_backward,
     "softmax": softmax,

@@ -22,6 +22,7 @@ from flambeau._random.generator import generator_for
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
+from flambeau._writes.inplace import put_into
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
@@ -120,16 +121,33 @@ def _elu(input: Tensor, alpha: float, scale: float, input_scale: float) -> Tenso
 
 
 @_elu.gradient
-def _(F, g, input, input_dtype, alpha, scale, input_scale):
-    if is_half(input_dtype):
-        g, input = F.cast(g, D.float32), F.cast(input, D.float32)
+def _(F, g, input, alpha, scale, input_scale):
+    return F.elu_backward(g, input, alpha, scale, input_scale)
+
+
+@composite
+def _elu_backward(
+    grad: Tensor, input: Tensor, alpha: float, scale: float, input_scale: float
+) -> Tensor:
+    g, x = wide(grad), wide(input)
+    positive = x > 0
+    # Zero instead of the positive elements: exp must not overflow where it is not chosen.
+    slope = (replaced(x, positive, 0) * input_scale).exp() * (alpha * scale * input_scale)
+    return cast(g * replaced(slope, positive, scale), grad.dtype)
+
+
+@_elu_backward.gradient("grad")
+def _(F, g, input, alpha, scale, input_scale):
+    return F.elu_backward(g, input, alpha, scale, input_scale)
+
+
+@_elu_backward.gradient("input")
+def _(F, g, grad, input, alpha, scale, input_scale):
     zero = F.scalar(0, input)
     positive = F.gt(input, zero)
-    # Zero instead of the positive elements: exp must not overflow where it is not chosen.
     below = F.mul(F.where(positive, zero, input), F.scalar(input_scale, input))
-    slope = F.mul(F.exp(below), F.scalar(alpha * scale * input_scale, input))
-    grad = F.mul(g, F.where(positive, F.scalar(scale, input), slope))
-    return F.cast(grad, input_dtype) if is_half(input_dtype) else grad
+    bend = F.mul(F.exp(below), F.scalar(alpha * scale * input_scale * input_scale, input))
+    return F.mul(F.mul(g, grad), F.where(positive, zero, bend))
 
 
 @composite(promotes="float")
@@ -402,7 +420,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     return _threshold(need_tensor(input, "threshold", "input"), threshold, value)
 
 
-@public(method=False)
+@public(method=False, inplace="function")
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """x where x > 0, else `negative_slope`·x.
 
@@ -449,7 +467,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return _where(x > 0, x, w * x)
 
 
-@public(method=False)
+@public(method=False, inplace="function")
 def elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """scale·x where x > 0, else scale·alpha·(exp(input_scale·x) - 1).
 
@@ -460,7 +478,7 @@ def elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: floa
     >>> fb.elu(fb.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    return _elu(need_floating(input, "elu", "input"), alpha, scale, input_scale)
+    return put_into(_elu, need_floating(input, "elu", "input"), alpha, scale, input_scale)
 
 
 @public(method=False, inplace="function")
@@ -506,7 +524,7 @@ def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(need_tensor(input, "sigmoid", "input").sigmoid(), out, input)
 
 
-@public(method=False)
+@public(method=False, inplace="function")
 def silu(input: Tensor) -> Tensor:
     """x·sigmoid(x), also called swish.
 
@@ -643,21 +661,3 @@ def _dropout(self: Tensor, p: float, generator: Generator) -> tuple[Tensor, Tens
     """
     noise = self.detach().clone().bernoulli_(1 - p, generator=generator).div_(1 - p)
     return self * noise, noise
-
-
-@public
-def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x where abs(x) > `lambd`, else 0.
-
-    Raises:
-        NotImplementedError: the dtype is not floating.
-
-    >>> import flambeau as fb
-    >>> fb.hardshrink(fb.tensor([-1.0, 0.2]))
-    tensor([-1.,  0.])
-    """
-    x = need_tensor(input, "hardshrink", "input")
-    if not x.dtype.is_floating_point:
-        raise NotImplementedError(f"hardshrink is not implemented for {x.dtype}: use a float dtype")
-    need_number(lambd, "hardshrink", "lambd")
-    return deliver(replaced(x, (x >= -lambd) & (x <= lambd), 0.0), out, input, exact=True)

@@ -69,7 +69,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     tensor([-0.5000,  2.0000])
     """
     if inplace:
-        return in_place(input, fb.leaky_relu, negative_slope)
+        return fb.leaky_relu_(input, negative_slope)
     return fb.leaky_relu(input, negative_slope)
 
 
@@ -90,7 +90,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.elu(fb.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    return in_place(input, fb.elu, alpha) if inplace else fb.elu(input, alpha)
+    return fb.elu_(input, alpha) if inplace else fb.elu(input, alpha)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -110,7 +110,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.selu(fb.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
-    return in_place(input, fb.selu) if inplace else fb.selu(input)
+    return fb.selu_(input) if inplace else fb.selu(input)
 
 
 def selu_(input: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.celu(fb.tensor([-1.0, 2.0]), 2.0)
     tensor([-0.7869,  2.0000])
     """
-    return in_place(input, fb.celu, alpha) if inplace else fb.celu(input, alpha)
+    return fb.celu_(input, alpha) if inplace else fb.celu(input, alpha)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -168,7 +168,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.silu(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """
-    return in_place(input, fb.silu) if inplace else fb.silu(input)
+    return fb.silu_(input) if inplace else fb.silu(input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
-from flambeau.nn.functional._arguments import in_place, require_float, wide
 from flambeau.overrides import takes_as_annotated
 
 
@@ -51,20 +50,10 @@ def hardtanh(
     >>> fb.nn.functional.hardtanh(fb.tensor([-2.0, 0.5, 3.0]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
-    if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
-    if inplace:
-        return in_place(input, hardtanh, min_val, max_val)
     require_tensors("hardtanh", input=input)
-    if not input.is_floating_point():
-        if input.dtype is fb.bool:
-            raise RuntimeError("Bool inputs not supported for hardtanh")
-        if input.is_complex():
-            raise NotImplementedError("hardtanh is not supported for complex types")
-        return input.masked_fill(input <= min_val, min_val).masked_fill(input >= max_val, max_val)
-    x = wide(input)
-    above = fb.where(x <= min_val, min_val, x)  # keeps the order of dimensions in memory
-    return fb.where(x >= max_val, max_val, above).to(input.dtype)
+    if inplace:
+        return fb.hardtanh_(input, min_val, max_val)
+    return fb.hardtanh(input, min_val, max_val)
 
 
 @takes_as_annotated
@@ -110,11 +99,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> fb.nn.functional.softshrink(fb.tensor([-2.0, 0.2]))
     tensor([-1.5000,  0.0000])
     """
-    require_float(input, "softshrink")
-    if lambd < 0:
-        raise RuntimeError(f"softshrink: lambda must not be negative, but found {lambd}")
-    x = wide(input)
-    return (x - x.clamp(-lambd, lambd)).to(input.dtype)
+    return fb.softshrink(input, lambd)
 
 
 @takes_as_annotated
@@ -136,10 +121,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.hardsigmoid(fb.tensor([-4.0, 0.0, 4.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    if inplace:
-        return in_place(input, hardsigmoid)
-    require_float(input, "hardsigmoid")
-    return (hardtanh(wide(input) + 3, 0.0, 6.0) / 6).to(input.dtype)
+    return fb.hardsigmoid_(input) if inplace else fb.hardsigmoid(input)
 
 
 @takes_as_annotated
@@ -150,8 +132,4 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.hardswish(fb.tensor([1.0, 4.0]))
     tensor([0.6667, 4.0000])
     """
-    if inplace:
-        return in_place(input, hardswish)
-    require_float(input, "hardswish")
-    x = wide(input)
-    return (x * hardtanh(x + 3, 0.0, 6.0) / 6).to(input.dtype)
+    return fb.hardswish_(input) if inplace else fb.hardswish(input)
