@@ -15,7 +15,7 @@ import time
 def main() -> int:
     """Run what the command line says; its status is the command's."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=float, default=5.0, help="seconds between signs of life")
+    parser.add_argument("--every", type=float, default=3.0, help="seconds between signs of life")
     parser.add_argument("what", help="what is done, and about how long it takes")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
