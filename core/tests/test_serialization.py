@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import copy
 import io
 import os
 import pathlib
 import pickle
 import types
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import flambeau as fb
 from flambeau.serialization import CheckpointError, WeightsOnlyError
+from flambeau.serialization._globals import globals_of
 
 pytest.importorskip("flambeau_numpy", reason="needs the CPU backend")
 
@@ -204,6 +209,31 @@ def test_classes_need_permission_and_get_it(archive):
         assert through(Point(2), archive=archive).x == 2
     assert fb.serialization.get_safe_globals() == []
     assert through(Point(3), archive=archive, weights_only=False).x == 3
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_names_that_need_permission_are_listed_and_nothing_is_called(protocol):
+    file = io.BytesIO()
+    fb.save([fb.ones(2), Point(1), Fraction(1, 3), Point(2)], file, pickle_protocol=protocol)
+    wanted = [f"{Point.__module__}.Point", "fractions.Fraction"]
+    file.seek(0)
+    assert fb.serialization.get_unsafe_globals_in_checkpoint(file) == wanted
+    with fb.serialization.safe_globals([Point]):
+        file.seek(0)
+        assert fb.serialization.get_unsafe_globals_in_checkpoint(file) == wanted[1:]
+
+
+def test_names_of_a_file_that_is_no_archive_are_refused():
+    for data in (b"", b"PK\3\4", pickle.dumps([1])):
+        with pytest.raises(CheckpointError):
+            fb.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
+
+
+@given(st.lists(st.sampled_from([b"c", b"os\n", b"\x93", b"h", b"\x07", b"\x8c\x01a", b"q"])))
+def test_names_of_a_damaged_pickle_are_an_error_of_the_file(parts):
+    # Whatever else it raises fails the test.
+    with contextlib.suppress(CheckpointError):
+        assert all(len(pair) == 2 for pair in globals_of(b"".join(parts) + b".", "file"))
 
 
 def test_a_whole_module_needs_the_unrestricted_way(archive):

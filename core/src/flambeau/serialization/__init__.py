@@ -5,7 +5,7 @@
 
 from flambeau.serialization._errors import CheckpointError, WeightsOnlyError
 from flambeau.serialization._formats import Format, register_format
-from flambeau.serialization._load import load, verify
+from flambeau.serialization._load import get_unsafe_globals_in_checkpoint, load, verify
 from flambeau.serialization._locations import (
     default_restore_location,
     location_tag,
@@ -29,6 +29,7 @@ __all__ = [
     "clear_safe_globals",
     "default_restore_location",
     "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
     "load",
     "location_tag",
     "register_format",

@@ -24,6 +24,7 @@ from flambeau.serialization import _formats, _names, safetensors
 from flambeau.serialization._archive import ArchiveReader
 from flambeau.serialization._budget import LARGEST, Budget, current, shown
 from flambeau.serialization._errors import CheckpointError
+from flambeau.serialization._globals import globals_of
 from flambeau.serialization._interpreter import Interpreter
 from flambeau.serialization._locations import MapLocation, direct, made, restored, visible
 from flambeau.serialization._rebuild import check_positions
@@ -155,6 +156,29 @@ def verify(f: Any) -> None:
         archive = ArchiveReader(source)
         for name in archive.records:
             archive.check(name)
+
+
+@takes_as_annotated
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The full names that an archive uses and that ``weights_only=True`` does not let in.
+
+    Nothing of the file is loaded or called.  What `add_safe_globals` has allowed is not listed.
+
+    Args:
+        f: a path, or a binary file object with ``read``.
+
+    Raises:
+        CheckpointError: it is no archive of `save`, or its pickle is damaged.
+
+    >>> import flambeau as fb, io, fractions
+    >>> file = io.BytesIO(); fb.save([fractions.Fraction(1, 3)], file); _ = file.seek(0)
+    >>> fb.serialization.get_unsafe_globals_in_checkpoint(file)
+    ['fractions.Fraction']
+    """
+    with _opened(f, False) as (source, _, _):
+        archive = ArchiveReader(source)
+        named = globals_of(bytes(archive.read("data.pkl")), source.path)
+    return [f"{module}.{name}" for module, name in named if not _names.is_safe(module, name)]
 
 
 _WHOLE = 1 << 20  # bytes of a file that is read at once

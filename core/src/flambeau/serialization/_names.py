@@ -137,6 +137,15 @@ def find_safe(module: str, name: str) -> Callable[..., Any]:
     return _FUNCTIONS[key] if key in _FUNCTIONS else _VALUES[key]
 
 
+def is_safe(module: str, name: str) -> bool:
+    """Whether a file may name it."""
+    try:
+        find_safe(module, name)
+    except KeyError:
+        return False
+    return True
+
+
 def may_call(func: Callable[..., Any]) -> bool:
     """Whether a pickle may call `func`."""
     # What a file has made is not hashed: only functions can be among them.

@@ -54,6 +54,11 @@ __all__ = [
     "get_deterministic_debug_mode",
     "set_deterministic_debug_mode",
     "get_device_module",
+    "has_cuda",
+    "has_lapack",
+    "has_mkl",
+    "has_mps",
+    "has_openmp",
     "legacy_contiguous_format",
     *OTHERS,
     *_DTYPES,
@@ -68,6 +73,10 @@ __all__ = [
     "typename",
 ]
 
+
+has_lapack = True
+has_cuda = has_mps = has_mkl = has_openmp = False
+"""Libraries that PyTorch's own build has or lacks; devices are asked whether they are there."""
 
 globals().update(FOREACH)
 globals().update(OTHERS)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.compat._torch.jit import annotations
+from flambeau.jit import TopLevelTracedModule as TracedModule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 __all__ = [
+    "TracedModule",
     "_disable_emit_hooks",
     "annotations",
     "enable_onednn_fusion",
