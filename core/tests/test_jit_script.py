@@ -710,3 +710,54 @@ def test_legacy_names_of_tensors_are_annotations_of_tensors():
     scripted = fb.jit.script(chosen)
     assert [str(each.type) for each in scripted.schema.arguments] == ["Tensor", "Optional[Tensor]"]
     assert scripted(fb.ones(2), fb.tensor([0, 1], dtype=fb.uint8)).tolist() == [0.0, 1.0]
+
+
+def test_the_class_of_a_tensor_is_in_messages():
+    def checked(x: fb.Tensor, weight: fb.Tensor | None = None) -> str:
+        if weight is not None and not isinstance(weight, fb.Tensor):
+            raise TypeError(f"weight is a {type(weight)}")
+        if x.dim() > 1:
+            raise ValueError(f"{x.dim()} dimensions of a {type(x)}")
+        kind = type(x)
+        return f"{kind}"
+
+    scripted = fb.jit.script(checked)
+    assert scripted(fb.ones(1)) == str(fb.Tensor)
+    with pytest.raises(fb.jit.Error, match=r"ValueError: 2 dimensions of a <class"):
+        scripted(fb.ones(1, 1))
+
+    def of_a_number(n: int) -> str:
+        return f"{type(n)}"
+
+    with pytest.raises(RuntimeError, match=r"found type 'int'"):
+        fb.jit.script(of_a_number)
+
+
+class Fitted(fb.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = fb.nn.Parameter(fb.ones(2))
+        self.fitted = False
+
+    def fit(self, x: fb.Tensor) -> "Fitted":
+        self.fitted = True
+        return self
+
+    def of(self, other: Optional["Fitted"]) -> fb.Tensor:
+        return fb.zeros(1) if other is None else other.weight
+
+    def forward(self, x: fb.Tensor) -> fb.Tensor:
+        if not self.fitted:
+            self.fit(x)
+        return x + self.of(self)
+
+
+class FittedBelow(Fitted):
+    pass
+
+
+def test_methods_of_a_module_name_its_class():
+    scripted = fb.jit.script(Fitted())
+    assert scripted(fb.ones(2)).tolist() == [2.0, 2.0] and scripted.fitted
+    with pytest.raises(RuntimeError, match="Fitted"):
+        fb.jit.script(FittedBelow())

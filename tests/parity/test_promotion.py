@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 import flambeau as fb
@@ -177,3 +178,41 @@ def test_can_cast_and_promote_types_are_equal():
         ours, theirs = [[getattr(t, n) for n in (a, b)] for t in (fb, torch)]
         assert (a, b, fb.can_cast(*ours)) == (a, b, torch.can_cast(*theirs))
         assert (a, b, str(fb.promote_types(*ours))) == (a, b, str(torch.promote_types(*theirs)))
+
+
+OF_NUMBERS = (
+    "add sub mul div floor_divide true_divide subtract multiply divide rsub remainder fmod pow "
+    "maximum minimum fmax fmin eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor logical_and "
+    "logical_or logical_xor atan2 copysign hypot logaddexp float_power xlogy gcd lcm"
+).split()
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_two_numbers_make_a_tensor_where_they_do_in_pytorch(name):
+    forms = [{}]
+    forms += [{"alpha": 3}, {"alpha": 2.5}] if name in ("add", "sub", "subtract") else []
+    forms += [{"rounding_mode": m} for m in ("floor", "trunc")] if name in ("div", "divide") else []
+    wrong = []
+    for x, y in itertools.product([True, 7, -7, 2.5, 1j, np.float32(2), np.int64(3)], repeat=2):
+        for options in forms:
+            found = []
+            for library in (torch, fb):
+                try:
+                    made = getattr(library, name)(x, y, **options)
+                    found.append((str(made.dtype), made.shape == (), made.item()))
+                except (TypeError, RuntimeError) as error:
+                    found.append(type(error).__name__)
+            if found[0] != found[1]:
+                wrong.append((x, y, options, *found))
+    assert not wrong
+    for bad in ("a", None, [1]):
+        with pytest.raises(TypeError):
+            getattr(fb, name)(bad, 2)
+
+
+def test_two_numbers_are_written_into_a_tensor():
+    assert fb.mul(2, 3, out=fb.empty(())).dtype is fb.float32
+    assert fb.add(input=1, other=2).item() == fb.add(1, 1, 1).item() + 1 == 3
+    assert (fb.mul(2, 3) * fb.ones(2, dtype=fb.int8)).dtype is fb.int8
+    with fb.device("meta"):
+        assert fb.mul(2, 3).device.type == str(torch.mul(2, 3).device)

@@ -19,6 +19,7 @@ from flambeau.jit._frontend.values import (
     EnumRef,
     ExceptionRef,
     FunctionRef,
+    IgnoredRef,
     Many,
     MethodRef,
     NamedTupleRef,
@@ -139,6 +140,12 @@ def _plain_builtin(c: Compilation, node: ast.Call, called: Special) -> Value | S
 
 
 _RENAMED: dict[str, str] = {}
+
+
+def _type(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
+    """The class of a tensor, which Python tells; it is good for messages."""
+    args, kwargs = arguments(c, node)
+    return IgnoredRef(type).call(c, node, args, kwargs)
 
 
 def _print(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value | Sugar:
@@ -502,6 +509,7 @@ _FORMS: dict[str, Callable[..., Any]] = {
     "fork": _fork,
     "wait": _wait,
     "super": _super,
+    "type": _type,
     "sum": _sum,
     "sorted": _sorted,
     "reversed": _reversed,

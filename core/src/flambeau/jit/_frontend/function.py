@@ -749,6 +749,8 @@ def bound_method(kind: ClassType, fn: Any, name: str, owner: type | None = None)
         declaration = declaration_of(fn)
         declaration.self_type = kind
         declaration.owner = owner or kind.maker
+        if kind.is_module and kind.maker is not None:
+            declaration.resolver.types = {kind.maker.__name__: kind}
         return declaration
 
     made = ScriptFunction(name, f"{kind.name}.{name}", declare)

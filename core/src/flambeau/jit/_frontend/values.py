@@ -269,9 +269,10 @@ class IgnoredRef(Sugar):
     def call(
         self, c: Compilation, node: ast.Call, args: Sequence[Value], kwargs: Mapping[str, Value]
     ) -> Any:
-        if isinstance(self.fn, functools.partial):  # whatever it is part of: tensors give a tensor
+        if self.fn is type or isinstance(self.fn, functools.partial):
+            # Whatever a function is part of: tensors give a tensor.
             arguments = [Argument(f"input{i}", T.TENSOR) for i in range(len(args))]
-            back = None
+            back = T.ANY if self.fn is type else None
         else:
             declared = compiler.function.declaration_of(self.fn)
             arguments, back = compiler.function.arguments_of(declared)

@@ -19,6 +19,7 @@ from flambeau._dispatch.arguments import (
     need_tensor,
 )
 from flambeau._dispatch.dispatch import (
+    as_operands,
     cast,
     common,
     result_type,
@@ -229,6 +230,12 @@ def _(F, g, self, other):
 @primitive(promotes="any", differentiable=False)
 def _floor_divide(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
+
+
+@_floor_divide.demand
+def _(self, other):
+    if self.dtype is D.bool_:
+        raise NotImplementedError("floor_divide: not implemented for bools")
 
 
 @primitive(promotes="float")
@@ -774,17 +781,25 @@ def _named(function: Callable[..., Any], name: str, doc: str, facts: Facts) -> C
     return public(**facts)(function)
 
 
+_OF_NUMBERS = ("add", "sub", "mul", "div", "floor_divide")
+"""The ops that take two numbers: the first is a 0-d tensor then."""
+
+
 def binary(name: str, input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """Apply a broadcasting canonical op to tensors and numbers.
 
     Raises:
-        TypeError: an operand is neither a tensor nor a number, or none is a tensor.
+        TypeError: an operand is neither a tensor nor a number, or none is a tensor and the op is
+            not one of arithmetic.
     """
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-        raise TypeError(
-            f"{name}(): expected a Tensor as first or second argument, got "
-            f"{type(input).__name__} and {type(other).__name__}"
-        )
+        numbers = as_operands(name, input, other) if name in _OF_NUMBERS else None
+        if numbers is None:
+            raise TypeError(
+                f"{name}(): expected a Tensor as first or second argument, got "
+                f"{type(input).__name__} and {type(other).__name__}"
+            )
+        input, other = full((), numbers[0], device="cpu"), numbers[1]
     result = slow_binary(name, input, other)
     if result is NotImplemented:
         bad = other if isinstance(input, Tensor) else input
@@ -1368,7 +1383,7 @@ def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     >>> fb.rsub(fb.tensor([1, 2]), 1)
     tensor([ 0, -1])
     """
-    _sub.check_dtype(D.int64, (input, other))
+    _sub.check_dtype(D.int64, (need_tensor(input, "rsub", "input"), other))
     return _plus("sub", other, input, alpha)
 
 
@@ -1407,7 +1422,7 @@ def _plus(name: str, self: Any, other: Any, alpha: Any) -> Tensor:
         return multiply_add(name, self, other, factor if name == "add" else -factor, dtype)
     if not isinstance(other, Tensor):
         _need_factor(alpha)
-        return binary(name, self, other * alpha)
+        return binary(name, self, bool(other * alpha) if dtype is D.bool_ else other * alpha)
     return binary(name, self, times(cast(other, dtype), alpha))
 
 
@@ -1467,8 +1482,15 @@ def div(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
             f"{rounding_mode!r}"
         )
-    if result_type(input, other).category == 1:
+    numbers = as_operands("div", input, other)
+    if numbers is not None and not any(isinstance(x, Tensor) for x in numbers):
+        input, other = full((), numbers[0], device="cpu"), numbers[1]
+    dtype = result_type(input, other)
+    if dtype is D.bool_:
+        raise NotImplementedError("div: not implemented for bools with rounding_mode='trunc'")
+    if dtype.category == 1:
         # (a - a fmod b) / b is exact in integers, and floor division of a multiple truncates.
+        input = cast(input, dtype) if isinstance(input, Tensor) else int(input)
         rest = binary("fmod", input, other)
         return deliver(binary("floor_divide", binary("sub", input, rest), other), out, input, other)
     return deliver(slow_unary("trunc", binary("div", input, other)), out, input, other)
