@@ -269,6 +269,27 @@ def test_a_result_whose_gradient_nobody_asks_for_counts_as_zero(leaf):
     assert f.explain().replays == 2
 
 
+def test_what_only_an_unused_result_depends_on_has_no_gradient(leaf):
+    f = fb.compile(lambda x, y: ((x * 2).unbind(0)[0].sum(), (x * y).sum()))
+    for _ in range(4):
+        x, y = leaf([[1.0], [2.0]]), leaf([[3.0], [4.0]])
+        f(x, y)[0].backward()
+        assert x.grad.tolist() == [[2.0], [0.0]]
+        assert y.grad is None
+    assert f.explain().replays == 2
+
+
+def test_an_unused_result_with_an_infinite_derivative_does_not_spoil_gradients(leaf):
+    f = fb.compile(lambda x: (x * 2, x.sqrt()))
+    for _ in range(4):
+        x = leaf([0.0, 4.0])
+        f(x)[0].sum().backward()
+        assert x.grad.tolist() == [2.0, 2.0]
+        x = leaf([0.0, 4.0])
+        f(x)[1].sum().backward()
+        assert x.grad.tolist() == [fb.inf, 0.25]
+
+
 def test_a_second_pass_through_a_replay_needs_the_graph_to_be_kept(leaf):
     f = fb.compile(lambda x: (x * x).sum())
     for _ in range(3):

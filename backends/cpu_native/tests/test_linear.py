@@ -95,3 +95,28 @@ def test_layers_on_cpu_are_made_here(monkeypatch):
     monkeypatch.setattr(offered, "linear", None)
     fb.testing.assert_close(found, layer(x))
     assert found.grad_fn is not None
+
+
+@pytest.mark.parametrize("bias", [None, "row-major", "expanded", "strided"])
+@pytest.mark.parametrize(
+    "shape", [(4, 8), (8,), (2, 3, 8), (0, 8), (1, 8), (600, 8), (4, 0)], ids=str
+)
+def test_layers_in_plans_give_the_bits_of_layers(shape, bias):
+    depth = shape[-1]
+    weights = [fb.randn(16, depth), fb.randn(depth, 16).t(), fb.randn(16, 2 * depth)[:, ::2]]
+    weights += [fb.randn(1, depth).expand(16, depth), fb.randn(0, depth), fb.randn(300, depth)]
+    for weight in weights:
+        lines = weight.shape[0]
+        b = {
+            None: None,
+            "row-major": fb.randn(lines),
+            "expanded": fb.randn(1).expand(lines),
+            "strided": fb.randn(2 * lines)[::2],
+        }[bias]
+        for x in (fb.randn(shape), fb.randn(*shape, 2)[..., 0]):
+            for kind in (fb.float32, fb.float64, fb.bfloat16):
+                given = [t if t is None else t.to(kind) for t in (x, weight, b)]
+                compiled = fb.compile(lambda *given: fb.nn.functional.linear(*given))
+                wanted = fb.nn.functional.linear(*given)
+                for _ in range(4):
+                    assert fb.equal(compiled(*given), wanted)

@@ -37,9 +37,11 @@ def python_function(function: ScriptFunction) -> Callable[..., Any]:
     return generate(function.graph, function.name)
 
 
-def generate(graph: Graph, name: str = "f") -> Callable[..., Any]:
-    """A Python function that does what a graph does."""
-    return _Writer(graph, name).function()
+def generate(
+    graph: Graph, name: str = "f", decided: Callable[[Tensor], bool] | None = None
+) -> Callable[..., Any]:
+    """A Python function that does what a graph does; `decided` is asked for truths of tensors."""
+    return _Writer(graph, name, decided).function()
 
 
 def evaluate(node: Node) -> Any:
@@ -69,8 +71,10 @@ def evaluate_with(node: Node, known: dict[Value, Any]) -> list[Any]:
 class _Writer:
     """Writes the source of a function."""
 
-    def __init__(self, graph: Graph, name: str) -> None:
-        self.graph = graph
+    def __init__(
+        self, graph: Graph, name: str, decided: Callable[[Tensor], bool] | None = None
+    ) -> None:
+        self.graph, self.decided = graph, decided
         self.name = name if name.isidentifier() and not keyword.iskeyword(name) else "f"
         self.lines: list[str] = []
         self.pad = "    "
@@ -192,6 +196,8 @@ class _Writer:
 
     def expression(self, node: Node) -> str:
         """The expression of an op."""
+        if node.kind == "aten::Bool" and self.decided and node.inputs_[0].type() is T.TENSOR:
+            return f"{self.object(self.decided)}({self.read(node.inputs_[0])})"
         schema = node.schema or _schema(node)
         if schema is None:
             schema = Schema(node.kind, "", (), ())

@@ -1,15 +1,17 @@
 """Plans under scripts: a function that is called again and again repeats its kernel calls.
 
-A plan (`flambeau.plans`) is made of a call that records no history, of a function without effects,
-and is repeated for inputs of the same kind; every other call runs as it is.
+A plan (`flambeau.plans`) is made of a call of a function without effects and is repeated for inputs
+of the same kind: same shapes, same plain values, the same tensors among them that want a gradient.
+Where the function decides by tensors, there are plans of some of the ways that it took.  Every
+other call runs as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau._autograd.engine import watchers as _watchers
 from flambeau._autograd.modes import recording
@@ -21,11 +23,12 @@ from flambeau.jit import _types as T
 from flambeau.jit import passes
 from flambeau.jit._graph import Graph, Node, Value
 from flambeau.jit._parts import compiler
-from flambeau.jit._repeats import MISSED, Repeat, fits
+from flambeau.jit._repeats import Repeat, fits
 from flambeau.jit._types import ClassType, Type
 from flambeau.jit.passes._effects import has_effects, is_random
 from flambeau.plans.capture import busy
 from flambeau.plans.compiled import Compiled, narrowing
+from flambeau.plans.decisions import OtherwiseError, decided
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
@@ -35,16 +38,22 @@ if TYPE_CHECKING:
 
 _AFTER = 6  # calls of a function that run as they are before it is looked at
 _OF_KIND = 2  # calls of one kind before the two of which a plan is made
-_NOT_ASKED = 64  # calls after one that recorded a history: the next will as well
+_NOT_ASKED = 64  # calls after one of a kind that has no plans: the next will have none either
 _KINDS = 8  # kinds of calls that have a plan, or were refused one
-_LOCAL = frozenset(
-    """prim::RaiseException prim::ListUnpack aten::append aten::extend aten::insert aten::remove
-    aten::reverse aten::clear aten::pop aten::_set_item aten::Delete
-    aten::_unwrap_optional""".split()
+_WAYS = 4  # plans of one kind that decide otherwise
+_WRONG = (
+    8  # repeats that one decision otherwise costs a kind, which has no plans when all are spent
 )
-"""What changes lists of the function itself, or raises: a plan is of a run that did not."""
+_CREDIT = 64  # and how many it may have
+_LISTS = frozenset(
+    """aten::append aten::extend aten::insert aten::remove aten::reverse aten::clear aten::pop
+    aten::_set_item aten::Delete aten::add_""".split()
+)
+"""What changes lists, of the function itself: it is given none then."""
+_LOCAL = frozenset("prim::RaiseException prim::ListUnpack aten::_unwrap_optional".split())
+"""What raises, or may: a plan is of a run that did not."""
 _READS = frozenset(
-    """aten::item aten::Int aten::Float aten::Complex aten::Bool aten::IntImplicit
+    """aten::item aten::Int aten::Float aten::Complex aten::IntImplicit
     aten::FloatImplicit aten::ScalarImplicit aten::is_nonzero aten::equal aten::allclose
     prim::tolist prim::CreateObject""".split()
 )
@@ -56,28 +65,47 @@ class _UnfitError(Exception):
     """A function that has no plans."""
 
 
-def _inputs_only(function: ScriptFunction) -> tuple[Callable[..., Any], list[str] | None] | None:
-    """A function whose parameters are arguments, and what they are of its module, if it has one."""
+class _Found(NamedTuple):
+    """What is known of a function that may have plans.
+
+    Attributes:
+        function: the function, whose parameters are arguments.
+        paths: what they are of its module; None without one.
+        draws: whether it draws random numbers, so that it cannot run again to the same end.
+    """
+
+    function: Callable[..., Any]
+    paths: list[str] | None
+    draws: bool
+
+
+def _inputs_only(function: ScriptFunction) -> _Found | None:
+    """A function whose parameters are arguments; None if there is nothing to repeat."""
     if not any(node.kind.startswith("aten::") for node in function.inlined_graph.block.all_nodes()):
         return None
     graph = function.inlined_graph.copy()
     passes.optimize(graph)
-    for node in graph.block.all_nodes():
+    nodes = list(graph.block.all_nodes())
+    for node in nodes:
         _look(node)
+    draws = any(map(is_random, nodes))
+    if draws and any(map(_decides, nodes)):
+        return None
     inputs = list(graph.block.inputs_)
     paths = None
     if inputs and isinstance(inputs[0].type(), ClassType):
         paths = _hoisted(graph, inputs[0])
-    if not all(_is_plain(value.type()) for value in graph.block.inputs_):
+    lists = not any(map(_changes_list, nodes))
+    if not all(_is_plain(value.type(), lists) for value in graph.block.inputs_):
         return None
-    return compiler.execute.generate(graph, function.name), paths
+    return _Found(compiler.execute.generate(graph, function.name, decided), paths, draws)
 
 
 def _look(node: Node) -> None:
     kind = node.kind
     if kind in _READS and any(v.type() is T.TENSOR for v in node.inputs_):
         raise _UnfitError
-    if kind in _LOCAL:
+    if kind in _LOCAL or _changes_list(node):
         return
     schema = node.schema
     if has_effects(node) and not (node.blocks_ or _draws(node, schema)):
@@ -86,16 +114,27 @@ def _look(node: Node) -> None:
         raise _UnfitError
 
 
+def _changes_list(node: Node) -> bool:
+    return node.kind in _LISTS and node.inputs_[0].type().kind == "List"
+
+
+def _decides(node: Node) -> bool:
+    return node.kind == "aten::Bool" and node.inputs_[0].type() is T.TENSOR
+
+
 def _draws(node: Node, schema: Schema | None) -> bool:
     """Whether all that a node does besides computing is to draw random numbers."""
     writes = schema.writes if schema is not None else node.kind.endswith("_")
     return is_random(node) and not writes
 
 
-def _is_plain(kind: Type) -> bool:
-    """Whether nothing that a function does to values of a type is seen by who gave them."""
-    if kind.kind in ("Optional", "Tuple"):
-        return all(map(_is_plain, kind.args))
+def _is_plain(kind: Type, lists: bool) -> bool:
+    """Whether nothing that a function does to values of a type is seen by who gave them.
+
+    `lists` says that it changes none.
+    """
+    if kind.kind in ("Optional", "Tuple") or (lists and kind.kind == "List"):
+        return all(_is_plain(part, lists) for part in kind.args)
     return kind in (T.TENSOR, T.INT, T.FLOAT, T.BOOL, T.STR, T.NONE)
 
 
@@ -138,7 +177,7 @@ class Planned:
     """A function that repeats plans of itself.
 
     Attributes:
-        plans: by kind of call; None for what was refused.
+        plans: by kind of call, those that decide otherwise; None for what was refused.
     """
 
     def __init__(self, scripted: ScriptFunction, space: dict[str, Any]) -> None:
@@ -146,17 +185,20 @@ class Planned:
 
         Args:
             scripted: the function.
-            space: where this is called as ``run``; what has no plans takes its place there.
+            space: where this is called as ``run``; what has no plans takes its place there, and
+                where there is one, the shortest way to it.
         """
         self.scripted, self.space, self.raw = scripted, space, scripted.raw
         self.calls = 0
-        self.recorded = 0  # calls that are not looked at, after one that recorded a history
+        self.skipped = 0  # calls that are not looked at, after one of a kind that has no plans
         self.function: Any = None
         self.paths: Sequence[str] | None = None
+        self.draws = False
         self.read: Callable[[Any], tuple[Any, ...]] | None = None
         self.repeat: Repeat | None = None  # of the last call that had a plan
         self.repeats: dict[Any, Repeat] = {}
-        self.plans: dict[Any, Entry | None] = {}
+        self.plans: dict[Any, list[Entry] | None] = {}
+        self.credit: dict[Any, int] = {}
         self.counts: dict[Any, int] = {}
         self.pending: dict[Any, Compiled] = {}
         self.held: Sequence[Any] = ()  # the parameters of the last call
@@ -164,20 +206,12 @@ class Planned:
         self.held_kind: Any = None
 
     def __call__(self, *args: object) -> Any:
-        if self.recorded and recording():
-            self.recorded -= 1
+        if self.skipped:
+            self.skipped -= 1
             return self.raw(*args)
         if self.calls < _AFTER:
             self.calls += 1
             return self.raw(*args)
-        repeat = self.repeat
-        if repeat is not None:
-            try:
-                found = repeat.run(*args)
-            except Exception:  # a kernel's own words, as below
-                return self.raw(*args)
-            if found is not MISSED:
-                return found
         if function_modes.stack.modes or _dispatch.modes or _watchers or not self._ready():
             return self.raw(*args)
         leaves: list[Any] = []
@@ -186,23 +220,45 @@ class Planned:
         if self.read is not None:
             held, given = self.read(args[0]), args[1:]
         kind = self._held_kind(held, leaves), _kind(given, leaves)
-        if None in kind:
-            self.recorded = _NOT_ASKED
+        if None in kind or (self.draws and recording() and any(t.requires_grad for t in leaves)):
+            self.skipped = _NOT_ASKED
             return self.raw(*args)
         key = kind, recording(), D.get_default_dtype(), default_device(), narrowing()
-        plan = self.plans.get(key)
-        if plan is None:
+        plans = self.plans.get(key)
+        if plans is None:
             return self._counted(key, args, (*held, *given), leaves)
-        state = plan.ready()
-        if state is None:
-            return self.raw(*args)
-        self._repeated(key, plan, held, given)
         try:
-            return plan.give(leaves, state)
+            for plan in plans:
+                state = plan.ready()
+                if state is None:
+                    continue
+                try:
+                    found = self._from(plan, leaves, state, (*held, *given))
+                except OtherwiseError:
+                    self.credit[key] -= _WRONG
+                    continue
+                self.credit[key] = min(self.credit[key] + 1, _CREDIT)
+                if plan is not plans[0]:
+                    plans.remove(plan)
+                    plans.insert(0, plan)
+                self._repeated(key, plan, held, given)
+                return found
         except (
             Exception
         ):  # whatever it is: a kernel's own words, which the ops have better ones for
             return self.raw(*args)
+        if self.credit[key] < 0:
+            self.plans[key] = None
+        elif len(plans) < _WAYS:
+            return self._counted(key, args, (*held, *given), leaves)
+        return self.raw(*args)
+
+    def _from(
+        self, plan: Entry, leaves: list[Any], state: list[Any], given: tuple[Any, ...]
+    ) -> Any:
+        if plan.records_only:
+            return plan.record(leaves, state, partial(self.function, *given))
+        return plan.give(leaves, state)
 
     def _ready(self) -> bool:
         """Whether the function may have plans; one that may not is called itself from now on."""
@@ -214,7 +270,7 @@ class Planned:
             if found is None:
                 self.space["run"] = self.raw
                 return False
-            self.function, self.paths = found
+            self.function, self.paths, self.draws = found
             if self.paths is not None:
                 self.read = _reader(self.paths)
         return True
@@ -224,15 +280,16 @@ class Planned:
     ) -> None:
         """Look at the next call first as if it were like this one."""
         found = self.repeats.get(key)
-        if found is None:
+        if found is None or found.plan is not plan:
             if not (fits(held, plan) and fits(given, plan)):
                 return
-            found = self.repeats[key] = Repeat(plan, self.paths or (), held, given)
+            found = self.repeats[key] = Repeat(self, plan, held, given)
         else:
             found.hold(held)
         last, self.repeat = self.repeat, found
         if last is not None and last is not found:
             last.forget()
+        self.space["run"] = found.run
 
     def _held_kind(self, held: tuple[Any, ...], leaves: list[Any]) -> Any:
         """The kind of the parameters, which is mostly what it was."""
@@ -247,7 +304,7 @@ class Planned:
                 return self.held_kind
         kind = _kind(held, leaves)
         self.held = ()
-        if kind is not None and len(leaves) == len(held):
+        if kind is not None and len(leaves) == len(held) and not recording():
             self.held, self.arrays, self.held_kind = held, [*map(_array, held)], kind
         return kind
 
@@ -255,9 +312,12 @@ class Planned:
         self, key: object, args: tuple[Any, ...], given: tuple[Any, ...], leaves: list[Any]
     ) -> Any:
         """Run a call that has no plan, and make one of it if there have been some of its kind."""
-        kept = len(self.plans) + len(self.pending)
-        if key in self.plans or (kept >= _KINDS and key not in self.pending):
-            return self.raw(*args)
+        plans = self.plans.get(key)
+        if plans is None:
+            kept = len(self.plans) + len(self.pending)
+            if key in self.plans or (kept >= _KINDS and key not in self.pending):
+                self.skipped = _NOT_ASKED
+                return self.raw(*args)
         count = self.counts[key] = self.counts.get(key, 0) + 1
         if len(self.counts) > 8 * _KINDS:
             self.counts.clear()
@@ -269,7 +329,11 @@ class Planned:
             return compiled(*given)
         result = compiled(*given)
         found = [each for entries in compiled._entries.values() for each in entries]
-        self.plans[key] = found[0] if found and found[0].gives_only else None
+        if found and (found[0].gives_only or found[0].records_only):
+            self.plans[key] = [found[0], *(plans or ())]
+            self.credit.setdefault(key, _CREDIT)
+        elif plans is None:
+            self.plans[key] = None
         return result
 
 
@@ -286,15 +350,16 @@ def _kind(values: Sequence[Any], leaves: list[Any]) -> tuple[Any, ...] | None:
     for value in values:
         if type(value) in _dispatch.PLAIN:
             be, array = value._be, value._a
-            if (records and value._rg and value.requires_grad) or not _plans_on(be):
+            if not _plans_on(be):
                 return None
+            wants = bool(records and value._rg and value.requires_grad)
             leaves.append(value)
-            parts += (be, array.shape, array.strides, value.dtype)
-        elif type(value) is tuple:
+            parts += (be, array.shape, array.strides, value.dtype, wants)
+        elif type(value) is tuple or type(value) is list:
             inner = _kind(value, leaves)
             if inner is None:
                 return None
-            parts.append(inner)
+            parts += (type(value), inner)
         elif value is None or type(value) in (int, bool, str):
             parts += (type(value), value)
         elif type(value) is float:  # zeros have signs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.engine import watchers
@@ -10,15 +11,17 @@ from flambeau._dispatch import dispatch
 from flambeau._tensor import function_modes
 from flambeau._types.device import default_device
 from flambeau._types.dtype import get_default_dtype
+from flambeau.amp._setting import OFF, current
 from flambeau.plans.compiled import narrowing
-from flambeau.plans.entry import of_form
+from flambeau.plans.decisions import OtherwiseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from flambeau.jit._planned import Planned
     from flambeau.plans.entry import Entry
 
-MISSED: Any = object()
+_MISSED: Any = object()
 """What is given for a call of another kind, which nothing was done for."""
 
 
@@ -29,79 +32,101 @@ class Repeat:
     part of what a small plan does.
 
     Attributes:
-        run: the result of a call, or `MISSED`.
+        plan: the plan.
+        run: does a call; what is of another kind is left to the function's `Planned`.
     """
 
     def __init__(
-        self, plan: Entry, paths: Sequence[str], held: Sequence[Any], given: Sequence[Any]
+        self, planned: Planned, plan: Entry, held: Sequence[Any], given: Sequence[Any]
     ) -> None:
         """Be of the kind of a call.
 
         Args:
+            planned: whose plan it is.
             plan: of that kind.
-            paths: expressions for what is read of the module ``m``.
-            held: what they gave.
+            held: what it reads of the module.
             given: the other arguments.
         """
-        records = recording()
+        self.plan = plan
+        self.records = recording()
         self.space: dict[str, Any] = {
             "stack": function_modes.stack,
             "dispatch": dispatch,
             "watchers": watchers,
             "recording": recording,
-            "records": records,
+            "records": self.records,
             "dtype": get_default_dtype,
             "default": get_default_dtype(),
             "device": default_device,
             "place": default_device(),
+            "setting": current,
             "narrowing": narrowing,
+            "OFF": OFF,
             "narrow": narrowing(),
-            "MISSED": MISSED,
+            "MISSED": _MISSED,
             "plan": plan,
             "ready": plan.ready,
             "replay": plan.replay,
-            "give": of_form(plan.form, plan.be),
+            "made": plan.made,
+            "of_plan": plan.recorded,
             "be": plan.be,
+            "kernels": plan.kernels,
+            "raw": planned.raw,
+            "missed": planned,
+            "function": planned.function,
+            "partial": partial,
+            "OtherwiseError": OtherwiseError,
         }
-        lines: list[str] = []
-        arrays: list[str] = []
+        self.lines: list[str] = []
+        self.arrays: list[str] = []
+        self.tensors: list[str] = []
         self.names: list[tuple[str, str]] = []
-        for at, (path, value) in enumerate(zip(paths, held, strict=True)):
-            lines.append(f"h{at} = {path}")
-            if type(value) in dispatch.PLAIN:
-                arrays.append(f"b{at}")
-                test = f"h{at} is not H{at} or (b{at} := h{at}._a) is not A{at}"
-                lines.append(_miss(test + (f" or h{at}._rg" if records else "")))
-                self.names.append((f"H{at}", f"A{at}"))
-            else:
-                self.names.append((f"H{at}", ""))
-                lines.append(_miss(self._plain(f"h{at}", value)))
+        self._parameters(planned.paths or (), held)
         for at, value in enumerate(given):
-            if type(value) in dispatch.PLAIN:
-                arrays.append(f"a{at}")
-                lines.append(_miss(self._tensor(at, value) + (f" or x{at}._rg" * records)))
-            else:
-                lines.append(_miss(self._plain(f"x{at}", value)))
-        names = [*(["m"] if paths else []), *(f"x{at}" for at in range(len(given)))]
-        body = "\n    ".join(lines)
+            self._argument(f"x{at}", value)
+        others = [f"x{at}" for at in range(len(given))]
+        names = others if planned.paths is None else ["m", *others]
+        takes, body = ", ".join(names), "\n    ".join(self.lines)
+        tensors = f"({''.join(f'{t}, ' for t in self.tensors)})"
+        ready = "if (state := ready()) is None: return MISSED"
+        state = [*self.arrays, "*state"]
+        if plan.free:
+            ready, state = "if be.kernels is not kernels: return MISSED", self.arrays
+        result = f"return made(found, {tensors})"
+        if plan.records_only:
+            again = ["function", *(f"h{at}" for at in range(len(held))), *others]
+            result = f"""given = {tensors}
+    result, ends = made(found, given)
+    of_plan(given, found, ends, partial({", ".join(again)}))
+    return result"""
         text = f"""
-def repeat({", ".join(names)}):
+def repeat({takes}):
     if (
         stack.modes or dispatch.modes or watchers
         or recording() is not records
         or dtype() is not default
         or ((now := device()) is not place and now != place)
-        or ((now := narrowing()) is not narrow and now != narrow)
+        or (setting() is not OFF if narrow is None else narrowing() != narrow)
     ):
         return MISSED
     {body}
-    if (state := ready()) is None:
-        return MISSED
+    {ready}
+    found = replay({", ".join(state)})
     plan.runs += 1
-    return give(replay({", ".join(arrays)}, *state))
+    {result}
+
+def run({takes}):
+    try:
+        found = repeat({takes})
+    except OtherwiseError:
+        return missed({takes})
+    except Exception:  # a kernel's own words, which the ops have better ones for
+        return raw({takes})
+    return missed({takes}) if found is MISSED else found
 """
         exec(compile(text, "<repeated>", "exec"), self.space)
-        self.run: Callable[..., Any] = self.space["repeat"]
+        self.run: Callable[..., Any] = self.space["run"]
+        self.space["run"].planned = planned
         self.hold(held)
 
     def hold(self, held: Sequence[Any]) -> None:
@@ -118,33 +143,71 @@ def repeat({", ".join(names)}):
             if array:
                 self.space[array] = None
 
-    def _tensor(self, at: int, value: Any) -> str:
-        """A test whether an argument is of another kind than a tensor."""
-        array = value._a
-        facts = type(value), value.dtype, array.shape, array.strides
-        self.space |= {f"{name}{at}": fact for name, fact in zip("TDSU", facts, strict=True)}
-        return (
-            f"type(x{at}) is not T{at} or x{at}._be is not be or x{at}.dtype is not D{at} "
-            f"or (a{at} := x{at}._a).shape != S{at} or a{at}.strides != U{at}"
-        )
+    def _parameters(self, paths: Sequence[str], held: Sequence[Any]) -> None:
+        """Tests whether what the module has is something else."""
+        before = ""
+        for at, (path, value) in enumerate(zip(paths, held, strict=True)):
+            of, bracket, rest = path.rpartition("[")
+            if bracket and of != before:
+                self.lines.append(f"table = {of}")
+                before = of
+            self.lines.append(f"h{at} = table[{rest}" if bracket else f"h{at} = {path}")
+            if type(value) not in dispatch.PLAIN:
+                self.names.append((f"H{at}", ""))
+                self._argument(f"h{at}", value)
+                continue
+            self.arrays.append(f"b{at}")
+            self.tensors.append(f"h{at}")
+            wants = self._wants(f"h{at}", value)
+            self._miss(f"h{at} is not H{at} or (b{at} := h{at}._a) is not A{at}{wants}")
+            self.names.append((f"H{at}", f"A{at}"))
 
-    def _plain(self, name: str, value: object | None) -> str:
-        """A test whether a number, a text or None is another."""
-        if value is None:
-            return f"{name} is not None"
-        self.space |= {f"K{name}": type(value), f"V{name}": value}
-        return f"type({name}) is not K{name} or {name} != V{name}"
+    def _argument(self, name: str, value: Any) -> None:
+        """A test whether an argument is of another kind."""
+        if type(value) in dispatch.PLAIN:
+            array = value._a
+            facts = type(value), value.dtype, array.shape, array.strides
+            self.space |= {f"{fact}_{name}": it for fact, it in zip("TDSU", facts, strict=True)}
+            self.arrays.append(f"a_{name}")
+            self.tensors.append(name)
+            self._miss(
+                f"type({name}) is not T_{name} or {name}._be is not be "
+                f"or {name}.dtype is not D_{name} or (a_{name} := {name}._a).shape != S_{name} "
+                f"or a_{name}.strides != U_{name}{self._wants(name, value)}"
+            )
+        elif type(value) in (tuple, list):
+            parts = [f"{name}_{at}" for at in range(len(value))]
+            self._miss(f"type({name}) is not {type(value).__name__} or len({name}) != {len(value)}")
+            if parts:
+                self.lines.append(f"{', '.join(parts)}, = {name}")
+            for part, each in zip(parts, value, strict=True):
+                self._argument(part, each)
+        elif value is None:
+            self._miss(f"{name} is not None")
+        else:
+            self.space |= {f"K_{name}": type(value), f"V_{name}": value}
+            self._miss(f"type({name}) is not K_{name} or {name} != V_{name}")
+
+    def _wants(self, name: str, value: Any) -> str:
+        return f" or {name}._rg is not {value._rg}" if self.records else ""
+
+    def _miss(self, test: str) -> None:
+        self.lines.append(f"if {test}: return MISSED")
 
 
 def fits(values: Sequence[Any], plan: Entry) -> bool:
     """Whether values are such as a `Repeat` tells apart, on the device of the plan."""
-    return all(
-        value._be is plan.be
-        if type(value) in dispatch.PLAIN
-        else value is None or type(value) in (int, bool, str)
-        for value in values
-    )
-
-
-def _miss(test: str) -> str:
-    return f"if {test}: return MISSED"
+    for value in values:
+        if type(value) in dispatch.PLAIN:
+            # A flag that is no bool is that of a view, which may have a history by its base.
+            if value._be is not plan.be or type(value._rg) is not bool:
+                return False
+        elif type(value) in (tuple, list):
+            if not fits(value, plan):
+                return False
+        elif type(value) is float:
+            if value == 0 or value != value:  # zeros have signs
+                return False
+        elif value is not None and type(value) not in (int, bool, str):
+            return False
+    return True

@@ -373,6 +373,11 @@ def _restore(
         namespace.update(before)
 
 
+def current() -> Capture | None:
+    """The capture that is on, of whichever thread."""
+    return _current
+
+
 def busy() -> bool:
     """Whether a capture is on, in any thread."""
     return _current is not None

@@ -13,7 +13,7 @@ from flambeau._memory.record import Storage, is_tensor
 from flambeau._memory.views import storage_of
 from flambeau._types.size import Size
 from flambeau.plans.capture import Capture
-from flambeau.plans.gradient import Backward, Halves, recorded, with_history
+from flambeau.plans.gradient import Backward, Facts, Halves, give_history, with_history
 from flambeau.plans.reach import Reach, changes
 from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
 
@@ -157,22 +157,22 @@ class Entry:
         self._last = [t._a for t in self.state]
         self._checks, self._options = reach.checks, self._fixed()
         self._options_held = [held for *_, held in self._options]
-        self._kernels = be.kernels
+        self.kernels = be.kernels
         self.runs = 0
         # Not gradients: of these each run leaves others.
         held = [one.tensor for one in seen[len(given) :] if type(one.holder) is not GradOf]
         self._flags = held, [*map(_history, held)]
         changes_none = not (self.bumps or self.replaced or self.grads or self.plan.numbers)
-        parts = self.form if type(self.form) in (tuple, list) else [self.form]
-        self.gives_only = (
-            changes_none and backward is None and all(type(part) is _Result for part in parts)
-        )
+        only_new = changes_none and _only_results(self.form)
+        self.gives_only = only_new and backward is None
+        self.records_only = only_new and backward is not None
+        self.made = of_form(self.form, be, self.records_only) if only_new else None
         depends = self.grads_before, held, self._checks, self._options_held, self._options_read
-        self._free = not any(depends) and not self.state
+        self.free = not any(depends) and not self.state
         # What held arrays of the captured run, in circles that are collected late.
         capture.unknown.clear()
         reach.tensors.clear()
-        del self.capture, self.reach, self.seen, self._owners, self.given
+        del self.capture, self.reach, self.seen, self._owners, self.given, self._placed
 
     def _cut(
         self, backward: Backward, inputs: list[int], outputs: list[int], constants: dict[int, Any]
@@ -193,12 +193,8 @@ class Entry:
                 self.guarded.append((holder, names[id(t)]))
         by_id = {id(one.tensor): one.holder for one in self.seen}
         self.wanted = [by_id[id(t)] for t in backward.wanted]
-        self.facts = {
-            "be": self.be,
-            "found": backward.found,
-            "replay": replay_late,
-            "results": [(tuple(t._a.shape), t.dtype) for t in backward.results],
-        }
+        ends = [(tuple(t._a.shape), t.dtype) for t in backward.results]
+        self.facts = Facts(self.be, replay_late, backward.found, backward.reached, ends)
 
     def _given_slots(self) -> list[int]:
         found: list[int] = []
@@ -292,6 +288,7 @@ class Entry:
     def _results(self, result: object) -> tuple[Any, list[int]]:
         """What is returned, with places for tensors, and the slots of these."""
         slots: list[int] = []
+        self._placed: dict[int, _Result] = {}
         storages = {id(one.tensor._st): one for one in self.seen if one.tensor._st is not None}
 
         def place(value: object) -> Any:
@@ -311,6 +308,8 @@ class Entry:
                 return _Argument(i)
         if any(t is one.tensor for one in self.seen):
             return _Constant(t)
+        if (placed := self._placed.get(id(t))) is not None:
+            return placed
         slot = self.capture.find(t._a)
         if slot is None or type(t) is not _dispatch.Tensor_:
             raise RefusedError("a result is none that a plan can give")
@@ -321,18 +320,19 @@ class Entry:
         slots.append(slot)
         ends = self.backward.results if self.backward is not None else ()
         end = next((i for i, r in enumerate(ends) if r is t), None)
-        return _Result(len(slots) - 1, t.dtype, end)
+        placed = self._placed[id(t)] = _Result(len(slots) - 1, t.dtype, end)
+        return placed
 
     def ready(self) -> list[Any] | None:
         """The arrays of the state if a run may be repeated now, else None."""
-        if self._free and self.be.kernels is self._kernels:
+        if self.free and self.be.kernels is self.kernels:
             return []  # all that it depends on are the arguments
         for t, none in self.grads_before:
             if (t._grad is None) is not none:
                 return None
         held, flags = self._flags
         try:
-            if self.be.kernels is not self._kernels or [*map(_history, held)] != flags:
+            if self.be.kernels is not self.kernels or [*map(_history, held)] != flags:
                 return None
             if (
                 self._changed()
@@ -374,13 +374,31 @@ class Entry:
         return not be.strided or be.backend.strides(a) == be.backend.strides(b)
 
     def give(self, given: Sequence[Any], state: list[Any]) -> Any:
-        """`run` where a run `gives_only` new tensors, one or a tuple or list of them."""
+        """`run` where a run `gives_only` tensors, new or given, alone or in tuples and lists."""
+        assert self.made is not None
         self.runs += 1
-        found, be, form = self.replay(*[t._a for t in given], *state), self.be, self.form
-        if type(form) is _Result:
-            return wrap(be, found[form.at], form.dtype)
-        made = [wrap(be, found[part.at], part.dtype) for part in form]
-        return tuple(made) if type(form) is tuple else made
+        return self.made(self.replay(*[t._a for t in given], *state), given)
+
+    def record(self, given: Sequence[Any], state: list[Any], again: Callable[[], Any]) -> Any:
+        """`run` where a run `records_only`: it gives tensors of which some have a history."""
+        assert self.made is not None
+        self.runs += 1
+        found = self.replay(*[t._a for t in given], *state)
+        result, ends = self.made(found, given)
+        self.recorded(given, found, ends, again)
+        return result
+
+    def recorded(
+        self, given: Sequence[Any], found: Sequence[Any], ends: list[Any], again: Callable[[], Any]
+    ) -> None:
+        """Give the tensors at the ends of a run their history."""
+        guarded = []
+        for holder, name in self.guarded:
+            t = _tensor(holder, given)
+            guarded.append((t, _dispatch.version(t), name))
+        wanted = [_tensor(holder, given) for holder in self.wanted]
+        saved = found[len(found) - self.kept :], guarded
+        give_history(self.facts, partial(_ends_of, again), ends, wanted, saved)
 
     def run(self, given: Sequence[Any], state: list[Any], again: Callable[[], Any]) -> Any:
         """Repeat the run for other arguments.
@@ -415,24 +433,18 @@ class Entry:
         self.runs += 1
         if self.backward is None:
             return self._returned(self.form, given, found, ())
-        ends: list[Any] = [None] * len(self.facts["results"])
+        ends: list[Any] = [None] * len(self.facts.results)
         result = self._returned(self.form, given, found, ends)
-        guarded = []
-        for holder, name in self.guarded:
-            t = _tensor(holder, given)
-            guarded.append((t, _dispatch.version(t), name))
-        wanted = [_tensor(holder, given) for holder in self.wanted]
-        saved = found[len(found) - self.kept :], guarded
-        recorded({**self.facts, "again": partial(_ends_of, again)}, ends, wanted, saved)
+        self.recorded(given, found, ends, again)
         return result
 
     def _returned(self, form: Any, given: Sequence[Any], found: Sequence[Any], ends: Any) -> Any:
         kind = type(form)
         if kind is _Result:
+            if form.end is not None and ends[form.end] is not None:
+                return ends[form.end]
             t = wrap(self.be, found[form.at], form.dtype)
             if form.end is not None:
-                if ends[form.end] is not None:
-                    return ends[form.end]
                 ends[form.end] = t
             return t
         if kind is _Argument:
@@ -480,13 +492,44 @@ def _tensor(holder: Any, given: Sequence[Any]) -> Tensor:
     return holder.of._grad if type(holder) is GradOf else holder
 
 
-def of_form(form: Any, be: BoundBackend) -> Callable[[Sequence[Any]], Any]:
-    """What makes the results of an entry that `gives_only` of the arrays of a run."""
-    if type(form) is _Result:
-        at, dtype = form.at, form.dtype
-        return lambda found: wrap(be, found[at], dtype)
-    parts, several = [(part.at, part.dtype) for part in form], type(form)
-    return lambda found: several([wrap(be, found[at], dtype) for at, dtype in parts])
+def of_form(form: Any, be: BoundBackend, with_ends: bool = False) -> Callable[..., Any]:
+    """What makes the results of a run of the arrays that it found and the tensors it was given.
+
+    Args:
+        form: the results.
+        be: the device.
+        with_ends: give a pair of these and the list of the tensors that have a history.
+    """
+    space: dict[str, Any] = {"wrap": wrap, "be": be}
+    lines: list[str] = []
+    ends: dict[int, str] = {}
+
+    def text(part: Any) -> str:
+        if type(part) is _Argument:
+            return f"given[{part.at}]"
+        if type(part) is not _Result:
+            inner = "".join(f"{text(each)}, " for each in part)
+            return f"({inner})" if type(part) is tuple else f"[{inner}]"
+        at = part.at
+        if f"d{at}" not in space:
+            space[f"d{at}"] = part.dtype
+            lines.append(f"    t{at} = wrap(be, found[{at}], d{at})\n")
+            if part.end is not None:
+                ends[part.end] = f"t{at}"
+        return f"t{at}"
+
+    back = text(form)
+    if with_ends:
+        back = f"{back}, [{', '.join(ends[i] for i in sorted(ends))}]"
+    exec(f"def made(found, given):\n{''.join(lines)}    return {back}\n", space)
+    return space["made"]
+
+
+def _only_results(form: Any) -> bool:
+    """Whether all that is returned are new or given tensors, alone or in tuples and lists."""
+    if type(form) in (tuple, list):
+        return all(map(_only_results, form))
+    return type(form) in (_Result, _Argument)
 
 
 class _Result:

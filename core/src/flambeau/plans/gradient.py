@@ -8,7 +8,7 @@ those of the pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau._autograd import engine
 from flambeau._autograd.modes import recording, set_recording
@@ -22,9 +22,11 @@ from flambeau.plugin.plan import Plan, replayed
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
+    from flambeau._types.dtype import dtype as DType
+    from flambeau._types.native import Array
 
 
-__all__ = ["Backward", "Halves", "captured_backward", "recorded", "with_history"]
+__all__ = ["Backward", "Facts", "Halves", "captured_backward", "give_history", "with_history"]
 
 
 class Backward:
@@ -36,6 +38,7 @@ class Backward:
         first: how many calls came before the pass.
         given: the slots of the gradients that come in.
         found: the slots of those that go out, None for a tensor without one.
+        reached: for each result the places in `wanted` that its history leads to.
         refused: why there can be no plan, or None.
     """
 
@@ -45,6 +48,7 @@ class Backward:
         self.first = first
         self.given: list[int] = []
         self.found: list[int | None] = []
+        self.reached: list[frozenset[int]] = []
         self.refused: str | None = None
 
 
@@ -86,7 +90,16 @@ def captured_backward(capture: Capture, result: object, seen: Sequence[Any]) -> 
             return backward
     # What nothing was found for is left alone: the pass then has no part for it.
     backward.found = [None if g is None else capture.find(g._a) for g in found]
+    backward.reached = [_reached(t, wanted, ends) for t in results]
     return backward
+
+
+def _reached(result: Any, wanted: Sequence[Any], ends: set[int]) -> frozenset[int]:
+    """The places of the tensors that the history of a result leads to."""
+    found = {id(edge(result))}
+    for node in _nodes([result], ends):
+        found.update(map(id, node.edges))
+    return frozenset(i for i, t in enumerate(wanted) if id(edge(t)) in found)
 
 
 def with_history(value: object, known: set[int], found: list[Any]) -> None:
@@ -108,6 +121,8 @@ def _nodes(tensors: Sequence[Any], ends: set[int]) -> Sequence[Node]:
     seen: dict[int, Node] = {}
     while waiting:
         node = waiting.pop()
+        if isinstance(node, Out) and id(node) not in ends:
+            node = node.node
         if isinstance(node, Node) and id(node) not in ends and node.seq not in seen:
             seen[node.seq] = node
             waiting += node.edges
@@ -160,6 +175,23 @@ class Halves:
         return early, compile_plan(self.late) or replayed(self.late)
 
 
+class Facts(NamedTuple):
+    """What the nodes of one plan have in common.
+
+    Attributes:
+        be: the device.
+        replay: the calls of the backward pass.
+        found, reached: as in `Backward`.
+        results: shape and dtype of the tensors at the ends.
+    """
+
+    be: BoundBackend
+    replay: Callable[..., Sequence[Any]]
+    found: Sequence[int | None]
+    reached: Sequence[frozenset[int]]
+    results: Sequence[tuple[tuple[int, ...], DType]]
+
+
 class PlanBackward(Node):
     """The node of a replayed function.
 
@@ -167,9 +199,11 @@ class PlanBackward(Node):
     must not have been written to since.
     """
 
-    __slots__ = ("again", "be", "found", "n_out", "replay", "results", "wanted")
+    __slots__ = ("again", "facts", "n_out", "wanted")
 
     title = "PlanBackward"
+
+    facts: Facts
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
@@ -182,14 +216,37 @@ class PlanBackward(Node):
         for t, version, name in guarded:
             if (now := _dispatch.version(t)) != version:
                 raise self.stale(name, tuple(t._a.shape), now, version)
-        given = []
-        for i, (shape, dtype) in enumerate(self.results):
-            given.append(self.be.full(shape, 0, dtype) if g.get(i) is None else F.fresh(g[i]))
-        found = iter(self.replay(*arrays, *given))
-        return tuple([None if slot is None else next(found) for slot in self.found])
+        facts = self.facts
+        if len(g) < self.n_out:
+            return self._partly(F, g, arrays)
+        found = iter(facts.replay(*arrays, *[F.fresh(g[i]) for i in range(self.n_out)]))
+        return tuple([None if slot is None else next(found) for slot in facts.found])
 
-    def _recorded(self, g: dict[int, Any]) -> tuple[Any, ...]:
-        """Gradients with a history of their own: the function runs again, as it is."""
+    def _partly(self, F: Any, g: dict[int, Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """Gradients where some results have none: these count as zeros, where that is the same.
+
+        What only they lead to has no gradient, and where a zero is multiplied by infinity the
+        function runs again.
+        """
+        facts, be = self.facts, self.facts.be
+        given = [
+            F.fresh(g[i]) if i in g else be.full(shape, 0, dtype)
+            for i, (shape, dtype) in enumerate(facts.results)
+        ]
+        made = iter(facts.replay(*arrays, *given))
+        reached = frozenset[int]().union(*[facts.reached[i] for i in g])
+        found: list[Any] = []
+        for i, slot in enumerate(facts.found):
+            grad = None if slot is None else next(made)
+            found.append(grad if i in reached else None)
+        if all(grad is None or _is_finite(be, grad) for grad in found):
+            return tuple(found)
+        given_here = {i: wrap(be, F.fresh(a), facts.results[i][1]) for i, a in g.items()}
+        again = self._recorded(given_here, create_graph=False)
+        return tuple([None if t is None else t._a for t in again])
+
+    def _recorded(self, g: dict[int, Any], create_graph: bool = True) -> tuple[Any, ...]:
+        """Gradients of the function that runs again, as it is; mostly to have a history."""
         before = recording()
         try:
             set_recording(True)
@@ -200,7 +257,7 @@ class PlanBackward(Node):
                     chosen,
                     [g[i] for i in sorted(g)],
                     retain_graph=True,
-                    create_graph=True,
+                    create_graph=create_graph,
                     inputs=self.wanted,
                     accumulate=False,
                 )
@@ -209,18 +266,24 @@ class PlanBackward(Node):
             set_recording(before)
 
 
-def recorded(
-    node_of: dict[str, Any], tensors: Sequence[Any], wanted: Sequence[Any], saved: object
+def _is_finite(be: BoundBackend, array: Array) -> bool:
+    return bool(wrap(be, array, be.dtype_of(array)).isfinite().all().item())
+
+
+def give_history(
+    facts: Facts,
+    again: Callable[[], list[Any]],
+    tensors: Sequence[Any],
+    wanted: Sequence[Any],
+    saved: object,
 ) -> None:
     """Give the results of a replay their history."""
     node = object.__new__(PlanBackward)
     node._hooks = None
-    node.edges = tuple([edge(t) if t.requires_grad else None for t in wanted])
+    node.edges = tuple([edge(t) for t in wanted])
     node.saved = saved
     node.n_out = len(tensors)  # type: ignore[misc] - of each node, not of the class
-    for name, value in node_of.items():
-        setattr(node, name, value)
-    node.wanted = wanted
+    node.facts, node.again, node.wanted = facts, again, wanted
     node.seq = next_seq()
     for i, t in enumerate(tensors):
         t._fn = Out(node, i) if node.n_out > 1 else node

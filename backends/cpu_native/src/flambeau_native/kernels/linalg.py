@@ -35,7 +35,7 @@ def linear(
     if not elements or not size or shape[-1] != depth:
         return None
     rows = elements // depth
-    if size > _ANY and (rows < 8 or (size >= _EIGHT and not _FEWEST <= rows <= _MOST)):
+    if not _suits(rows, size):
         return None
     if not x.flags.c_contiguous or not weight.flags.c_contiguous:
         return None
@@ -49,6 +49,35 @@ def linear(
         out = made((*shape[:-1], lines), _kind)
     native.linear(out, x, weight, bias, rows, lines, depth)
     return out
+
+
+def _suits(rows: int, size: int) -> bool:
+    """Whether a layer of so many rows and so large a weight is one for the compiled kernel."""
+    return size <= _ANY or (rows >= 8 and (size < _EIGHT or _FEWEST <= rows <= _MOST))
+
+
+def linear_of(
+    shape: tuple[int, ...], lines: int, _empty: Callable[..., Any] = np.empty, _kind: Any = FLOAT32
+) -> Callable[[Array, Array, Array | None], Array] | None:
+    """`linear` of row-major float32 arrays, of which it asks nothing; None if others do better.
+
+    Args:
+        shape: that of the input, whose last dimension is the weight's.
+        lines: how many lines the weight has.
+    """
+    depth = shape[-1] if shape else 0
+    if not (elements := prod(shape)) or not lines or not _suits(elements // depth, lines * depth):
+        return None
+    rows, out_shape, run = elements // depth, (*shape[:-1], lines), native.linear
+    if rows * lines > 4096:
+        return None
+
+    def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+        out = _empty(out_shape, _kind)
+        run(out, x, weight, bias, rows, lines, depth)
+        return out
+
+    return linear
 
 
 # Multiplications of a product below which PyTorch has a loop and no library, so its bits are known.
