@@ -106,6 +106,8 @@ def _type_of(given: object) -> Type:
     """
     if isinstance(given, fb.Tensor):
         return T.TENSOR
+    if given is None and for_export.get():
+        return T.NONE
     if isinstance(given, tuple):
         return T.tuple_of(*map(_type_of, given))
     if isinstance(given, list) and given:
@@ -123,6 +125,8 @@ def _enter(c: Recorder, given: Any, value: Value) -> Any:
             given = given.view_as(given)
         c.bind(given, value)
         return given
+    if given is None:
+        return None
     if isinstance(given, dict):
         return {
             key: _enter(c, each, call_op(c, "aten::__getitem__", [value, c.value(key)]))

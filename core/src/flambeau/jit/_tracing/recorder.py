@@ -399,9 +399,26 @@ class Recorder(Compilation):
     ) -> Any:
         def emit() -> Value:
             given = {k: v for k, v in kwargs.items() if k not in _UNSEEN}
-            return self.op(name, args, given)
+            try:
+                return self.op(name, args, given)
+            except (CompilationError, TypeError, Mismatch):
+                if not any(map(_counts, (*args, *given.values()))):
+                    raise
+            counted = [self._as_numbers(each) for each in args]
+            return self.op(name, counted, {k: self._as_numbers(v) for k, v in given.items()})
 
         return self._noted(func, args, kwargs, emit)
+
+    def _as_numbers(self, what: Any) -> Any:
+        """A list of sizes with the tensors in it as the numbers that they hold."""
+        if not _counts(what):
+            return what
+        return [
+            traced(self, int(each), call_op(self, "aten::Int", [self.tensor(each)]))
+            if isinstance(each, fb.Tensor)
+            else each
+            for each in what
+        ]
 
     def _noted(
         self,
@@ -730,6 +747,19 @@ def _is_number(what: TracedInt | float) -> bool:
 def _condition_first(input: Tensor, condition: Tensor, other: Any) -> tuple[Any, ...]:
     """The arguments of the method `where` as the function has them."""
     return condition, input, other
+
+
+def _counts(what: object) -> bool:
+    """Whether something is a list of whole numbers, some of which tensors hold."""
+    return (
+        isinstance(what, (list, tuple))
+        and any(isinstance(each, fb.Tensor) for each in what)
+        and all(
+            isinstance(plain(each), int)
+            or (isinstance(each, fb.Tensor) and each.numel() == 1 and not each.is_floating_point())
+            for each in what
+        )
+    )
 
 
 def _has_tensor(what: object) -> bool:

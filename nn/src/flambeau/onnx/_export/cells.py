@@ -31,6 +31,7 @@ class Cell:
         value: its value in ONNX's graph; None for what is known before the model runs.
         parent, replay: of a view, what it is a view of, and how it is taken.
         loose: the sizes depend on what is in the inputs.
+        measured: it is reckoned from sizes that depend on no contents of the inputs.
         graph: the graph that it was made in.
     """
 
@@ -38,6 +39,7 @@ class Cell:
         "examples",
         "graph",
         "loose",
+        "measured",
         "parent",
         "replay",
         "reshapes",
@@ -49,7 +51,7 @@ class Cell:
 
     def __init__(self, examples: tuple[Any, ...], value: Value | None, graph: Graph | None) -> None:
         self.examples, self.value, self.graph = examples, value, graph
-        self.loose = False
+        self.loose = self.measured = False
         self.parent: Cell | None = None
         self.replay: Callable[[Value], Value] | None = None
         self.reshapes = False
@@ -147,11 +149,15 @@ def annotate(value: Value, examples: tuple[Any, ...], loose: bool = False) -> Va
         value.shape = ()
         return value
     sizes: list[Size] = list(first.shape)
+    told = value.shape
     for other in examples[1:]:
         for dim, size in enumerate(other.shape):
             if size != sizes[dim]:
                 sizes[dim] = None
-    value.shape = (None,) * len(sizes) if loose else tuple(sizes)
+    if loose:  # what the writing of the op knows holds all the same
+        known = told if told is not None and len(told) == len(sizes) else (None,) * len(sizes)
+        sizes = [n if n == size else None for n, size in zip(known, sizes, strict=True)]
+    value.shape = tuple(sizes)
     return value
 
 

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import flambeau as fb
 from flambeau import Tensor, nn
+from flambeau.jit import _types as T
 from flambeau.jit._graph import Graph as Script
 from flambeau.jit._graph import Value as Symbol
 from flambeau.jit._tracing.state import for_export
@@ -19,7 +20,7 @@ from flambeau.onnx._export.again import as_it_was, made_again
 from flambeau.onnx._export.cells import Cell, Module, annotate
 from flambeau.onnx._export.errors import OnnxExporterError
 from flambeau.onnx._export.examples import resized
-from flambeau.onnx._export.graph import Graph, Shared, Value
+from flambeau.onnx._export.graph import Graph, Shared, Value, dtype_of_example
 from flambeau.onnx._export.model import LARGEST, Beside, bytes_of_weights, check, model_proto
 from flambeau.onnx._export.naming import Names, names_of, weights_of
 from flambeau.onnx._export.state import exporting
@@ -151,6 +152,28 @@ def _with_gradients(value: object) -> Any:
     return value
 
 
+def _with_numbers_as_tensors(model: object, value: Any) -> Any:
+    """Arguments with tensors for the numbers, which are inputs; within lists for traces only."""
+    if isinstance(value, bool | int | float):
+        return fb.tensor(value, dtype=dtype_of_example(value))
+    if isinstance(value, dict):
+        return {key: _with_numbers_as_tensors(model, each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        made = [
+            each
+            if _is_script(model) and isinstance(each, list | tuple | dict)
+            else _with_numbers_as_tensors(model, each)
+            for each in value
+        ]
+        if isinstance(value, list):
+            return made
+        return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+    return value
+
+
+_NUMBERS = (T.INT, T.FLOAT, T.BOOL)
+
+
 def _flat(value: object, path: str, found: list[tuple[str, Tensor]]) -> None:
     if isinstance(value, Tensor):
         found.append((path, value))
@@ -180,6 +203,7 @@ class _Export:
         self.symbols = symbols[has_self:]
         if not _is_script(model):  # where None is no input of the graph
             args = tuple(each for each in args if each is not None)
+            kwargs = {name: each for name, each in kwargs.items() if each is not None}
         self.given = _in_order(model, self.symbols, args, kwargs)
         self.found: list[tuple[str, Tensor]] = []
         for symbol, value in zip(self.symbols, self.given, strict=True):
@@ -252,6 +276,9 @@ class _Export:
             env[self.owner] = Module("", self.model)
         for symbol, value in zip(self.symbols, self.given, strict=True):
             env[symbol] = _with_cells(value, cells)
+            if symbol.type() in _NUMBERS and isinstance(env[symbol], Cell):
+                cell = env[symbol]
+                cell.examples = tuple(example.item() for example in cell.examples)
         results = walk.block(g, self.script.block, env)
         self._outputs(g, walk, results, output_names, dynamic)
         self._rename_weights(g, renamed)
@@ -548,9 +575,10 @@ def made_model(
     named = dict(kwargs or {})
     if isinstance(args, Tensor) or not isinstance(args, list | tuple):
         args = (args,)
-    given = tuple(args)
+    given = _with_numbers_as_tensors(model, tuple(args))
     if given and isinstance(given[-1], dict) and not named and not _takes(model, given):
         named, given = given[-1], given[:-1]
+    named = _with_numbers_as_tensors(model, named)
     for what, names in (("input_names", input_names), ("output_names", output_names)):
         if isinstance(names, str):
             raise TypeError(f"{what} is a list of names, not one")

@@ -24,6 +24,9 @@ _ALIKE = frozenset(
     "Add Sub Mul Div Mod Min Max Sum PRelu Equal Greater GreaterOrEqual Less LessOrEqual".split()
 )
 """Operators whose inputs are of one dtype: that of a number is the other inputs'."""
+_NARROW = (fb.uint8, fb.int8, fb.int16)
+_WIDE = {"Add": 14, "Sub": 14, "Mul": 14, "Div": 14, "Equal": 11, "MatMul": 99}
+"""From which opset on operators take narrow integers, which are computed in int32 before."""
 _INDICES = frozenset("Shape Size ArgMax ArgMin NonZero".split())
 
 
@@ -310,8 +313,11 @@ class Graph:
         if domain and domain not in self.shared.domains:
             self.shared.domains[domain] = 1
         alike = None
-        if name in _ALIKE and not domain:
+        if not domain and (name in _ALIKE or name in _WIDE):
             alike = next((a.dtype for a in args if isinstance(a, Value) and a.dtype), None)
+            if alike in _NARROW and self.opset < _WIDE.get(name, 0):
+                wide = [self.value(a, fb.int32) for a in args]
+                return self.cast(self.op(name, *wide), self._result_dtype(name, alike))
         inputs = [
             a if a is None or isinstance(a, Value) else self.constant(a, _number_dtype(a, alike))
             for a in args
@@ -331,6 +337,9 @@ class Graph:
             tensor = node["value"]
             made[0].tensor, made[0].dtype, made[0].shape = tensor, tensor.dtype, tuple(tensor.shape)
         return made[0] if outputs == 1 else tuple(made)
+
+    def _result_dtype(self, name: str, dtype: fb.dtype) -> fb.dtype:
+        return fb.bool if name in _BOOLEAN else dtype
 
     def _dtype(self, node: Node) -> fb.dtype | None:
         if node.domain:

@@ -22,6 +22,7 @@ from flambeau.onnx._export import control
 from flambeau.onnx._export.cells import Cell, Module, annotate, convert, leaves
 from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value, dtype_of_example
+from flambeau.onnx._export.inference import infer
 from flambeau.onnx._export.table import custom, fitting, load
 from flambeau.utils._named_ops import CustomOp
 
@@ -32,12 +33,38 @@ LOOSE = frozenset(
 """Ops whose results have sizes that depend on what is in the inputs."""
 
 
-def _has_sizes_of_values(bare: str, given: list[Any]) -> bool:
+PLACES = frozenset(
+    "select select_scatter slice_scatter roll rot90 triu tril triu_ tril_ diagonal_scatter".split()
+)
+"""Ops whose integers say where, and not how many."""
+
+OF_BOUNDS = frozenset("arange range linspace logspace".split())
+"""Ops whose sizes are told by numbers of any kind."""
+
+
+def _has_sizes_of_values(schema: Schema | None, bare: str, given: list[Any]) -> bool:
     if bare == "where":  # of three it chooses, of one it finds
         return len(given) == 1
+    if bare == "index":
+        return any(cell.examples[0].dtype in (fb.bool, fb.uint8) for cell in leaves(given[1:]))
     if bare == "repeat_interleave" and len(given) > 1 and isinstance(given[1], int):
         return False
-    return bare in LOOSE
+    return bare in LOOSE or _is_told_sizes(schema, bare, given)
+
+
+def _is_told_sizes(schema: Schema | None, bare: str, given: list[Any]) -> bool:
+    """Whether a size among the arguments is what an input holds."""
+    if schema is None or bare in PLACES:
+        return False
+    kinds = ("int", "number", "Scalar", "float") if bare in OF_BOUNDS else ("int",)
+    for argument, value in zip(schema.arguments, given, strict=False):
+        if bare == "narrow" and argument.name == "start":
+            continue
+        if not any(kind in argument.type.shown for kind in kinds):
+            continue
+        if any(not cell.known and not cell.measured for cell in leaves(value)):
+            return True
+    return False
 
 
 RANDOM = frozenset(
@@ -236,6 +263,10 @@ class Walk:
             same = given[0] is given[1]
             self.bind(step, [same if bare == "__is__" else not same], env)
             return
+        if bare in OF_LISTS and len(given) > 1 and isinstance(given[1], Cell):
+            if isinstance(given[0], list) and not given[1].known:
+                env[step.output()] = self.chosen(g, bare, given)
+                return
         if step.kind in STRUCTURAL or (
             bare in OF_LISTS and given and isinstance(given[0], list | dict | tuple | str)
         ):
@@ -253,6 +284,21 @@ class Walk:
             self.fold(g, step, given, env)
             return
         self.write(g, step, bare, given, env)
+
+    def chosen(self, g: Graph, bare: str, given: list[Any]) -> Cell:
+        """The element of a list that an input chooses."""
+        parts, index = given[0], given[1]
+        if bare != "__getitem__" or not all(isinstance(each, Cell) for each in parts):
+            raise OnnxExporterError("where a list is read or written depends on the input")
+        g.needs(11, "a choice from a list")
+        listed = g.op("SequenceConstruct", *(each.read(g) for each in parts))
+        made = g.op("SequenceAt", listed, index.read(g))
+        places = [int(at) for at in index.examples]
+        cell = Cell(tuple(parts[at].examples[n] for n, at in enumerate(places)), made, g)
+        made.shape = None
+        cell.loose = True
+        annotate(made, cell.examples, loose=True)
+        return cell
 
     def example(self, given: object, at: int) -> Any:
         """Arguments as they were for an example."""
@@ -321,14 +367,15 @@ class Walk:
         value = None if cell.known else cell.read(g)
         if bare == "numel":
             made = g.numel(value) if value is not None else example.numel()
-            env[step.output()] = self.number(g, made, tuple(e.numel() for e in cell.examples))
+            counts = tuple(e.numel() for e in cell.examples)
+            env[step.output()] = self.number(g, made, counts, not cell.loose)
             return True
 
         def one(dim: int) -> Any:
             sizes = tuple(e.shape[dim] for e in cell.examples)
             if value is None:
                 return sizes[0]
-            return self.number(g, g.size(value, dim), sizes)
+            return self.number(g, g.size(value, dim), sizes, not cell.loose)
 
         if bare == "len":
             env[step.output()] = one(0)
@@ -338,11 +385,14 @@ class Walk:
             env[step.output()] = [one(dim) for dim in range(example.dim())]
         return True
 
-    def number(self, g: Graph, made: Value | int, examples: tuple[Any, ...]) -> int | Cell:
+    def number(
+        self, g: Graph, made: Value | int, examples: tuple[Any, ...], measured: bool
+    ) -> int | Cell:
         """A number, or the cell of one that depends on the inputs."""
         if not isinstance(made, Value):
             return made
         cell = Cell(examples, made, g)
+        cell.measured = measured
         annotate(made, examples)
         return cell
 
@@ -355,12 +405,15 @@ class Walk:
         if target is not None:
             self.may_write(g, target)
             target.freeze(g)
+        if bare == "as_strided":
+            _need_order(given[0])
         args = convert(given, lambda cell: cell.read(g))
         results = [self.compute(step, self.example(given, at)) for at in range(self.count)]
         parts = list(zip(*results, strict=True))
+        _need_one_rank(given, parts)
         g.shared.results = list(results[0])
         back = self.call(g, step, schema, bare, args, target is not None)
-        sized = _has_sizes_of_values(bare, given)
+        sized = _has_sizes_of_values(schema, bare, given)
         loose = any(cell.loose for cell in leaves(given)) or sized
         if target is not None:
             new = back[0] if isinstance(back, tuple | list) else back
@@ -443,6 +496,8 @@ class Walk:
         else:
             kept = Cell(examples, annotate(value, examples, loose), g)
         kept.loose = loose and isinstance(first, Tensor) and first.dim() > 0
+        sources = [cell for cell in leaves(given) if not cell.known]
+        kept.measured = bool(sources) and all(cell.measured for cell in sources)
         if isinstance(first, Tensor):
             self.relate(g, step, kept, given, env)
         return kept
@@ -559,7 +614,7 @@ class Walk:
         back = write(g, *convert(given, lambda cell: cell.read(g)))
         back = back if isinstance(back, tuple | list) else (back,)
         made = [
-            self.cells(g, step, value, parts, [], False, env)
+            self.cells(g, step, value, parts, [], _leaves_sizes_open(value), env)
             for value, parts in zip(back, zip(*examples, strict=True), strict=True)
         ]
         if len(step.outputs_) == 1 and len(made) > 1:
@@ -591,6 +646,38 @@ def _of_one(g: Graph, function: Callable[..., Any], given: dict[str, Any]) -> An
     for part in made:
         part.shape = part.shape if part.shape is not None else ()
     return tuple(made) if isinstance(back, tuple) else made[0]
+
+
+def _leaves_sizes_open(value: object) -> bool:
+    """Whether the sizes of what a program's own function wrote are those that ONNX can tell.
+
+    Of operators that are not ONNX's it tells none, and the sizes are the example's.
+    """
+    if not isinstance(value, Value) or value.maker is None or value.maker.domain:
+        return False
+    infer(value)
+    return True
+
+
+def _need_one_rank(given: list[Any], parts: list[tuple[Any, ...]]) -> None:
+    """Refuse results that have more dimensions for some sizes than for others."""
+    for first, *others in parts:
+        if not isinstance(first, Tensor) or all(e.dim() == first.dim() for e in others):
+            continue
+        sizes = zip(*(e.shape for e in given[0].examples), strict=True)
+        dim = next(d for d, each in enumerate(sizes) if 1 in each and len(set(each)) > 1)
+        raise OnnxExporterError(
+            f"whether dimension {dim}, which is dynamic, is squeezed depends on the input"
+        )
+
+
+def _need_order(cell: Cell) -> None:
+    """Refuse strides in memory that ONNX's tensors do not have."""
+    if any(e.storage_offset() or not e.is_contiguous() for e in cell.examples):
+        raise OnnxExporterError(
+            "it counts places in the memory of another tensor than the one it is given, which "
+            "ONNX has not; call contiguous() and clone() before"
+        )
 
 
 def _as_dtype(value: object, dtype: fb.dtype | None) -> Any:

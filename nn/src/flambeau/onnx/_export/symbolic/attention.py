@@ -7,6 +7,7 @@ import math
 import flambeau as fb
 from flambeau.onnx._export.errors import UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value
+from flambeau.onnx._export.symbolic.elementwise import pair
 from flambeau.onnx._export.table import symbolic
 
 
@@ -84,7 +85,8 @@ def addmv(
 
 @symbolic("outer", "ger")
 def outer(g: Graph, self: Value, vec2: Value) -> Value:
-    return g.op("Mul", g.unsqueeze(self, [1]), vec2)
+    column, row = pair(g, self, vec2)
+    return g.op("Mul", g.unsqueeze(column, [1]), row)
 
 
 @symbolic("einsum")

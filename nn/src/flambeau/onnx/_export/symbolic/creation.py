@@ -64,11 +64,16 @@ def arange(
 
 @symbolic("linspace", since=11)
 def linspace(g: Graph, start: object, end: object, steps: object, dtype: object = None) -> Value:
-    count = need_number(steps, "the number of steps")
-    if not isinstance(start, Value) and not isinstance(end, Value):
+    known = not isinstance(steps, Value)
+    if known and not isinstance(start, Value) and not isinstance(end, Value):
         return g.constant(g.result)
     kind = g.dtype if g.dtype.is_floating_point else fb.float64
-    places = g.constant(fb.linspace(0, 1, count, dtype=kind))
+    if known:
+        places = g.constant(fb.linspace(0, 1, need_number(steps, "a number"), dtype=kind))
+    else:
+        whole = g.op("Range", g.constant(0), steps, g.constant(1))
+        gaps = g.op("Max", g.op("Sub", steps, 1), 1)
+        places = g.op("Div", g.cast(whole, kind), g.cast(gaps, kind))
     first, last = g.value(start, kind), g.value(end, kind)
     return g.cast(g.op("Add", first, g.op("Mul", places, g.op("Sub", last, first))), g.dtype)
 

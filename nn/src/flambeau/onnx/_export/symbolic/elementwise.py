@@ -8,6 +8,7 @@ from typing import Any
 import flambeau as fb
 from flambeau.onnx._export.errors import UnsupportedOperatorError
 from flambeau.onnx._export.graph import NUMBERS, Graph, Value
+from flambeau.onnx._export.symbolic.indexing import nonzero_numpy
 from flambeau.onnx._export.table import need_number, symbolic
 
 
@@ -401,9 +402,9 @@ def extreme(g: Graph, kind: str, one: object, other: object) -> Value:
 
 
 @symbolic("where")
-def where(g: Graph, condition: Value, self: object = None, other: object = None) -> Value:
+def where(g: Graph, condition: Value, self: object = None, other: object = None) -> Any:
     if self is None:
-        raise UnsupportedOperatorError("`where` of a condition alone; use nonzero")
+        return nonzero_numpy(g, condition)
     x, y = pair(g, self, other)
     return g.op("Where", g.cast(condition, fb.bool), x, y)
 

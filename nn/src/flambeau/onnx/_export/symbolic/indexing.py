@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import flambeau as fb
@@ -15,6 +16,60 @@ def embedding(
     g: Graph, weight: Value, indices: Value, padding_idx: int = -1, **rest: object
 ) -> Value:
     return g.op("Gather", weight, indices)
+
+
+@symbolic("embedding_bag")
+def embedding_bag(
+    g: Graph,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
+    mode: int = 0,
+    per_sample_weights: Value | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+    **rest: object,
+) -> list[Value | None]:
+    """Which bag each index is in, as a matrix that the vectors are multiplied by."""
+    g.needs(11, "bags of vectors")
+    vectors = g.op("Gather", weight, indices)
+    vectors.shape = (None, None)
+    count = g.size(indices, 0)
+    places = g.op("Range", g.constant(0, fb.int64), g.value(count, fb.int64), g.constant(1))
+    starts = g.cast(offsets, fb.int64)
+    if include_last_offset:
+        starts = g.slice(starts, [0], [-1], [0])
+    last = g.reshape(g.value(count, fb.int64), [1])
+    ends = g.op("Concat", g.slice(starts, [1], [2**63 - 1], [0]), last, axis_i=0)
+    starts.shape = ends.shape = (None,)
+    starts, ends = g.unsqueeze(starts, [1]), g.unsqueeze(ends, [1])
+    inside = g.op("And", g.op("Not", g.op("Less", places, starts)), g.op("Less", places, ends))
+    if padding_idx is not None:
+        kept = g.op("Not", g.op("Equal", indices, g.constant(padding_idx, indices.dtype)))
+        inside = g.op("And", inside, kept)
+    inside.shape = (None, None)
+    if mode == 2:
+        return [_largest(g, vectors, inside), None, None, None]
+    shares = g.cast(inside, weight.dtype)
+    shares.shape = (None, None)
+    if per_sample_weights is not None:
+        shares = g.op("Mul", shares, g.unsqueeze(per_sample_weights, [0]))
+    total = g.matmul(shares, vectors)
+    if mode == 1:
+        number = g.clip(g.reduce("ReduceSum", shares, [1], keepdim=True), 1, None)
+        total = g.op("Div", total, number)
+    return [total, None, None, None]
+
+
+def _largest(g: Graph, vectors: Value, inside: Value) -> Value:
+    """The largest of each element in each bag; 0 for bags of nothing."""
+    least = g.constant(-math.inf, vectors.dtype)
+    chosen = g.op("Where", g.unsqueeze(inside, [2]), g.unsqueeze(vectors, [0]), least)
+    chosen.shape = (None, None, None)
+    found = g.reduce("ReduceMax", chosen, [1])
+    found.shape = (None, None)
+    full = g.reduce("ReduceMax", g.cast(inside, fb.int32), [1], keepdim=True)
+    return g.op("Where", g.cast(full, fb.bool), found, g.constant(0, vectors.dtype))
 
 
 @symbolic("index_select")
@@ -45,6 +100,12 @@ def nonzero(g: Graph, self: Value) -> Value:
     found = g.op("NonZero", self)
     found.shape = (self.rank, None)
     return g.transpose(found, [1, 0])
+
+
+@symbolic("nonzero_numpy")
+def nonzero_numpy(g: Graph, self: Value) -> list[Value]:
+    found = g.op("NonZero", self if self.rank else g.reshape(self, [1]))
+    return [g.op("Gather", found, g.constant(at), axis_i=0) for at in range(max(1, self.rank))]
 
 
 @symbolic("masked_select", since=11)
@@ -303,25 +364,44 @@ def one_hot(g: Graph, self: Value, num_classes: object = -1) -> Value:
 @symbolic("repeat_interleave")
 def repeat_interleave(
     g: Graph,
-    self: Any = None,
+    self: Value | None = None,
     repeats: object = None,
     dim: int | None = None,
     output_size: object = None,
 ) -> Value:
-    count = need_number(repeats, "the number of repetitions")
-    if not isinstance(count, int):
-        raise UnsupportedOperatorError("repeat_interleave by a tensor")
-    x: Value = self
+    if self is None:  # of counts alone: the place of each
+        return g.cast(_repeated_places(g, g.value(repeats), None), g.dtype)
+    x = self
     if dim is None:
         x, dim = g.reshape(x, [-1]), 0
     rank = x.rank
     dim %= rank
+    count: Any = repeats
+    if isinstance(repeats, Value) and not (repeats.tensor is not None and repeats.shape == ()):
+        return g.op("Gather", x, _repeated_places(g, repeats, g.size(x, dim)), axis_i=dim)
+    count = need_number(repeats, "the number of repetitions")
     sizes = [g.size(x, d) for d in range(rank)]
     wide = g.unsqueeze(x, [dim + 1])
     times = [1] * (rank + 1)
     times[dim + 1] = count
     tiled = g.op("Tile", wide, g.ints(times))
     return g.reshape(tiled, [*sizes[:dim], -1, *sizes[dim + 1 :]])
+
+
+def _repeated_places(g: Graph, counts: Value, length: Any) -> Value:
+    """The place of each count, as often as it says; one count is for all places."""
+    g.needs(11, "repetitions that a tensor counts")
+    counts = g.cast(counts, fb.int64)
+    if length is not None and (counts.rank == 0 or counts.shape != (length,)):
+        counts = g.expand(counts, [length])
+    ends = g.op("CumSum", counts, g.constant(0))
+    ends.shape = (None,)
+    total = g.reduce("ReduceSum", counts)
+    steps = g.op("Range", g.constant(0), total, g.constant(1))
+    steps.shape = (None,)
+    passed = g.op("Not", g.op("Less", g.unsqueeze(steps, [1]), g.unsqueeze(ends, [0])))
+    passed.shape = (None, None)
+    return g.reduce("ReduceSum", g.cast(passed, fb.int64), [1])
 
 
 def _one_place(g: Graph, x: Value, dim: int, index: object) -> Value:

@@ -22,18 +22,20 @@ def reduced(g: Graph, loss: Value, reduction: int) -> Value:
 
 @symbolic("mse_loss")
 def mse_loss(g: Graph, self: Value, target: Value, reduction: int = 1) -> Value:
+    self, target = pair(g, self, target)
     apart = g.op("Sub", self, target)
     return reduced(g, g.op("Mul", apart, apart), reduction)
 
 
 @symbolic("l1_loss")
 def l1_loss(g: Graph, self: Value, target: Value, reduction: int = 1) -> Value:
-    return reduced(g, g.op("Abs", g.op("Sub", self, target)), reduction)
+    return reduced(g, g.op("Abs", g.op("Sub", *pair(g, self, target))), reduction)
 
 
 def _bent(g: Graph, self: Value, target: Value, edge: float) -> tuple[Value, Value, Value]:
+    self, target = pair(g, self, target)
     size = g.op("Abs", g.op("Sub", self, target))
-    limit = g.constant(edge, self.dtype)
+    limit = g.constant(edge, g.dtype)
     near = g.op("Less", size, limit)
     return size, limit, near
 
@@ -45,7 +47,7 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(g, self, target, reduction)
     size, limit, near = _bent(g, self, target, beta)
-    half = g.constant(0.5, self.dtype)
+    half = g.constant(0.5, g.dtype)
     square = g.op("Div", g.op("Mul", half, g.op("Mul", size, size)), limit)
     line = g.op("Sub", size, g.op("Mul", half, limit))
     return reduced(g, g.op("Where", near, square, line), reduction)
@@ -56,7 +58,7 @@ def huber_loss(
     g: Graph, self: Value, target: Value, reduction: int = 1, delta: float = 1.0
 ) -> Value:
     size, limit, near = _bent(g, self, target, delta)
-    half = g.constant(0.5, self.dtype)
+    half = g.constant(0.5, g.dtype)
     square = g.op("Mul", half, g.op("Mul", size, size))
     line = g.op("Mul", limit, g.op("Sub", size, g.op("Mul", half, limit)))
     return reduced(g, g.op("Where", near, square, line), reduction)
@@ -66,12 +68,13 @@ def huber_loss(
 def binary_cross_entropy(
     g: Graph, self: Value, target: Value, weight: object = None, reduction: int = 1
 ) -> Value:
+    self, target = pair(g, self, target)
     one = g.constant(1, self.dtype)
     yes = g.clip(g.op("Log", self), -100, None)
     no = g.clip(g.op("Log", g.op("Sub", one, self)), -100, None)
     loss = g.op("Add", g.op("Mul", target, yes), g.op("Mul", g.op("Sub", one, target), no))
     loss = g.op("Neg", loss)
-    loss = loss if weight is None else g.op("Mul", loss, weight)
+    loss = loss if weight is None else g.op("Mul", loss, g.value(weight, g.dtype))
     return reduced(g, loss, reduction)
 
 
@@ -84,13 +87,14 @@ def with_logits(
     pos_weight: object = None,
     reduction: int = 1,
 ) -> Value:
+    self, target = pair(g, self, target)
     one = g.constant(1, self.dtype)
     yes = g.op("Softplus", g.op("Neg", self))
     no = g.op("Softplus", self)
     part = g.op("Mul", target, yes)
-    part = part if pos_weight is None else g.op("Mul", part, pos_weight)
+    part = part if pos_weight is None else g.op("Mul", part, g.value(pos_weight, g.dtype))
     loss = g.op("Add", part, g.op("Mul", g.op("Sub", one, target), no))
-    loss = loss if weight is None else g.op("Mul", loss, weight)
+    loss = loss if weight is None else g.op("Mul", loss, g.value(weight, g.dtype))
     return reduced(g, loss, reduction)
 
 

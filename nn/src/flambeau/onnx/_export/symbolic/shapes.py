@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -63,20 +65,49 @@ def unflatten(g: Graph, self: Value, dim: int, sizes: Any) -> Value:
 @symbolic("squeeze")
 def squeeze(g: Graph, self: Value, dim: Any = None) -> Value:
     rank = self.rank
+    if not rank:
+        return self
+    named = dim if isinstance(dim, list | tuple) else [dim]
+    wanted = range(rank) if dim is None else [d % rank for d in named]
+    sizes = self.shape or (None,) * rank
+    axes = [d for d in wanted if sizes[d] == 1]
+    open_ones = [d for d in wanted if not isinstance(sizes[d], int)]
+    if not open_ones:
+        return g.squeeze(self, axes) if axes else self
+    gone = rank - len(g.result.shape) - len(axes)
+    if gone and (gone < len(open_ones) or dim is None):
+        raise OnnxExporterError(
+            f"whether dimension {open_ones[0]}, which is dynamic, is squeezed depends on the input"
+        )
+    if not gone:
+        warnings.warn(
+            f"squeeze removes dimension {open_ones[0]}, which is dynamic, where it has size 1, "
+            "and the model is right where it has not",
+            stacklevel=2,
+        )
     if dim is None:
-        axes = [d for d in range(rank) if self.static(d) == 1]
-    else:
-        wanted = dim if isinstance(dim, list | tuple) else [dim]
-        axes = []
-        for d in wanted:
-            size = self.shape[d] if self.shape else None
-            if size == 1:
-                axes.append(d % rank)
-            elif not isinstance(size, int) and rank:
-                raise OnnxExporterError(
-                    f"whether dimension {d}, which is dynamic, is squeezed depends on the input"
-                )
-    return g.squeeze(self, axes) if axes else self
+        return g.op("Squeeze", self)
+    made = g.squeeze(self, axes) if axes else self
+    for d in sorted(open_ones, reverse=True):
+        made = _squeezed_if_one(g, made, d - sum(axis < d for axis in axes))
+    made.shape = None
+    return made
+
+
+def _squeezed_if_one(g: Graph, x: Value, axis: int) -> Value:
+    """Without a dimension where it has size one."""
+    size = g.op("Gather", g.op("Shape", x), g.constant(axis), axis_i=0)
+    size.dtype, size.shape = fb.int64, ()
+    without, whole = g.inner(), g.inner()
+    without.outputs = [without.squeeze(x, [axis])]
+    whole.outputs = [whole.op("Identity", x)]
+    for inner in (without, whole):  # the branches differ in how many dimensions they have
+        inner.outputs[0].shape = None
+    made = g.op(
+        "If", g.op("Equal", size, g.constant(1)), then_branch_g=without, else_branch_g=whole
+    )
+    made.dtype = x.dtype
+    return made
 
 
 @symbolic("unsqueeze")
@@ -173,23 +204,61 @@ def parts(g: Graph, x: Value, examples: list[Any], dim: int) -> list[Value]:
     return list(g.split(x, [e.shape[dim] for e in examples], dim))
 
 
+def _between(g: Graph, x: Value, edges: list[Any], dim: int) -> list[Value]:
+    """The parts between places along a dimension, some of which depend on the input."""
+    return [g.slice(x, [start], [end], [dim]) for start, end in pairwise(edges)]
+
+
+def _is_open(x: Value, dim: int) -> bool:
+    return x.shape is None or not isinstance(x.shape[dim], int)
+
+
 @symbolic("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes")
 def split(
     g: Graph, self: Value, split_size: object = None, dim: int = 0, split_sizes: object = None
 ) -> list[Value]:
+    sizes = split_size if split_sizes is None else split_sizes
+    dim %= self.rank
+    if isinstance(sizes, list | tuple) and any(isinstance(n, Value) for n in sizes):
+        edges: list[Any] = [0]
+        for size in sizes:
+            both = isinstance(size, int) and isinstance(edges[-1], int)
+            edges.append(edges[-1] + size if both else g.op("Add", edges[-1], size))
+        return _between(g, self, edges, dim)
+    if isinstance(sizes, int) and _is_open(self, dim):  # the last part may be shorter
+        count = len(g.result)
+        return _between(g, self, [*range(0, count * sizes, sizes), 2**63 - 1], dim)
     return parts(g, self, g.result, dim)
 
 
 @symbolic("chunk", "unsafe_chunk")
 def chunk(g: Graph, self: Value, chunks: int, dim: int = 0) -> list[Value]:
-    return parts(g, self, g.result, dim)
+    dim %= self.rank
+    if not _is_open(self, dim):
+        return parts(g, self, g.result, dim)
+    each = g.op("Div", g.op("Add", g.size(self, dim), chunks - 1), chunks)
+    edges = [0, each, *(g.op("Mul", each, at) for at in range(2, len(g.result)))]
+    return _between(g, self, [*edges[: len(g.result)], 2**63 - 1], dim)
 
 
 @symbolic("tensor_split")
 def tensor_split(
     g: Graph, self: Value, sections: object = None, dim: int = 0, indices: object = None
 ) -> list[Value]:
-    return parts(g, self, g.result, dim)
+    dim %= self.rank
+    if not _is_open(self, dim):
+        return parts(g, self, g.result, dim)
+    places = sections if indices is None else indices
+    if isinstance(places, list | tuple):
+        return _between(g, self, [0, *places, 2**63 - 1], dim)
+    count = need_number(places, "the number of parts")
+    size = g.size(self, dim)
+    each, more = g.op("Div", size, count), g.op("Mod", size, count)
+    edges: list[Any] = []
+    for n in range(1, count):  # the first parts have one more
+        wide = g.op("Where", g.op("Less", more, n), more, g.constant(n))
+        edges.append(g.op("Add", g.op("Mul", each, n), wide))
+    return _between(g, self, [0, *edges, 2**63 - 1], dim)
 
 
 @symbolic("unbind")
@@ -214,6 +283,21 @@ def slice(
         if step == 1:
             return self
     return g.slice(self, [start], [end], [dim % self.rank], None if step == 1 else [step])
+
+
+@symbolic("as_strided")
+def as_strided(
+    g: Graph, self: Value, size: Any, stride: Any, storage_offset: object = None
+) -> Value:
+    sizes = need_number(size, "a size")
+    strides = need_number(stride, "a stride")
+    first = need_number(storage_offset, "the first place") or 0
+    for d in range(self.rank):
+        self.static(d)
+    places = fb.arange(1) + first
+    for count, step in zip(sizes, strides, strict=True):
+        places = places.unsqueeze(-1) + fb.arange(count) * step
+    return g.op("Gather", g.reshape(self, [-1]), g.constant(places.squeeze(0)), axis_i=0)
 
 
 @symbolic("narrow")
