@@ -213,3 +213,72 @@ def test_skip_init_draws_no_random_numbers():
     layer = fb.nn.utils.skip_init(fb.nn.Linear, 2, 3)
     assert fb.rand(1).item() == expected
     assert (layer.weight.device.type, tuple(layer.weight.shape)) == ("cpu", (3, 2))
+
+
+OF_SAMPLES = {
+    "linear": ("Linear(4, 3)", (5, 4)),
+    "linear of stacks": ("Linear(4, 3, bias=False)", (5, 2, 4)),
+    "conv1d": ("Conv1d(2, 4, 3, groups=2)", (3, 2, 7)),
+    "conv2d": ("Conv2d(2, 3, 3, stride=2, padding=1, dilation=2)", (3, 2, 7, 6)),
+    "conv2d same": ("Conv2d(2, 3, 2, padding='same')", (1, 2, 5, 6)),
+    "conv3d": ("Conv3d(2, 3, 2)", (2, 2, 4, 3, 3)),
+    "embedding": ("Embedding(7, 3)", None),
+    "padded embedding": ("Embedding(7, 3, padding_idx=1)", None),
+    "layer norm": ("LayerNorm((3, 4))", (5, 2, 3, 4)),
+    "group norm": ("GroupNorm(2, 4)", (3, 4, 5)),
+    "instance norm": ("InstanceNorm1d(3, affine=True)", (4, 3, 5)),
+    "network": (
+        "Sequential(nn.Conv1d(2, 3, 2), nn.ReLU(), nn.Flatten(), nn.Linear(12, 2))",
+        (3, 2, 5),
+    ),
+}
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@pytest.mark.parametrize("name", OF_SAMPLES)
+def test_gradients_by_sample_are_pytorchs(name: str, reduction: str) -> None:
+    from torch.nn.utils import _per_sample_grad as theirs
+
+    from flambeau.nn.utils import _per_sample_grad as ours
+
+    written, shape = OF_SAMPLES[name]
+    found = []
+    for library, here in ((fb, ours), (torch, theirs)):
+        library.manual_seed(1)
+        layer = eval(f"nn.{written}", {"nn": library.nn}).double()
+        if shape is None:
+            x = library.randint(0, 7, (4, 5))
+        else:
+            x = library.randn(shape, dtype=library.float64, requires_grad=True)
+        made = here.call_for_per_sample_grads(layer, loss_reduction=reduction)(x)
+        weights = library.linspace(-1, 1, made.numel(), dtype=library.float64).view(made.shape)
+        getattr(made * weights, reduction)().backward()
+        assert all(weight.grad is None for weight in layer.parameters())
+        grads = [weight.grad_sample for weight in layer.parameters()]
+        found.append([made, *grads, *([] if shape is None else [x.grad])])
+        with pytest.raises(RuntimeError, match="grad_sample"):
+            here.call_for_per_sample_grads(layer)
+    assert_same(*found)
+
+
+def test_gradients_by_sample_of_a_second_dimension_and_beside_fixed_weights() -> None:
+    from flambeau.nn.utils._per_sample_grad import call_for_per_sample_grads
+
+    layer, x = fb.nn.Linear(3, 2), fb.randn(4, 5, 3)
+    layer.bias.requires_grad_(False)
+    made = call_for_per_sample_grads(layer, batch_first=False)(x)
+    assert fb.allclose(made, layer(x))
+    made.sum().backward()
+    assert layer.weight.grad_sample.shape == (5, 2, 3) and not hasattr(layer.bias, "grad_sample")
+    for at in range(5):
+        layer.weight.grad = None
+        layer(x[:, at]).sum().backward()
+        assert fb.allclose(layer.weight.grad, layer.weight.grad_sample[at])
+    for wrong in ({"batch_size": 0}, {"batch_size": 2.0}, {"loss_reduction": "max"}):
+        with pytest.raises(RuntimeError, match="must be|Expected"):
+            call_for_per_sample_grads(fb.nn.Linear(3, 2), **wrong)
+    with pytest.raises(RuntimeError, match="nn.Module"):
+        call_for_per_sample_grads(3)
+    for args in ((fb.ones(2, 3), fb.ones(3, 3)), (3,)):
+        with pytest.raises(RuntimeError, match="batch"):
+            call_for_per_sample_grads(fb.nn.Bilinear(3, 3, 2))(*args)
