@@ -420,6 +420,7 @@ sorted(fb.utils.data.SubsetRandomSampler({"a": 1}))
 fb.nn.functional.mish(fb.strided)
 fb.nn.functional.mish(-(2**63) - 1)
 fb.nn.functional.mish([1.0], inplace=True)
+fb.distributed.FileStore("/tmp/a", "x")
 """.strip().splitlines()
 
 SAID = (verdicts.OK, verdicts.USER, verdicts.PYTHON)
@@ -444,6 +445,13 @@ fb.ones(1).expand(2**40) + 1
 fb.ones(1).expand(2**40).clone()
 fb.ones(1).expand(2**40).half()
 fb.ones(1, 1).expand(2**20, 2**20).tril()
+fb.normal(fb.zeros(3), fb.ones(1).expand(2**40, 3))
+fb.bernoulli(fb.ones(1).expand(2**40))
+fb.poisson(fb.ones(1).expand(2**40))
+fb.binomial(fb.ones(1).expand(2**40), fb.ones(1))
+fb.embedding(fb.ones(2, 2), fb.zeros(1, dtype=int).expand(2**40))
+fb.ones(2)[fb.zeros(1, dtype=int).expand(2**40)]
+fb.distributions.Normal(fb.zeros(3), fb.ones(3)).sample((2**40,))
 fb.group_norm(fb.ones(1, 1, 1).expand(2**10, 2**10, 2**15), 2)
 fb.logaddexp(fb.ones(1).expand(2**40), fb.ones(1))
 fb.nn.functional.pad(fb.ones(1, 1), (2**20, 2**20, 2**20, 2**20))
@@ -528,6 +536,17 @@ def test_numbers_that_have_no_room_as_lists_are_an_error_of_ours():
 )
 def test_what_once_took_for_ever_or_failed_has_a_result(call):
     assert verdicts.run(f"{programs.HEAD}r = {call}\n", fb)["kind"] == verdicts.OK
+
+
+@pytest.mark.parametrize("call", ["TCPStore('a')", "FileStore()"])
+def test_what_was_refused_as_it_was_made_says_nothing_at_its_end(call):
+    assert verdicts.run(f"{programs.HEAD}fb.distributed.{call}", fb)["kind"] != verdicts.FOREIGN
+
+
+def test_an_error_at_the_end_of_an_object_of_ours_is_a_fault():
+    stale = "s = fb.distributed.FileStore('/dev/null', 1)\ns.__dict__.clear()\ns._fd = 99\ndel s\n"
+    found = verdicts.run(f"{programs.HEAD}{stale}", fb)
+    assert found["kind"] == verdicts.FOREIGN and "at its end" in found["message"]
 
 
 def test_hostile_calls_end_in_results_or_errors_of_ours():

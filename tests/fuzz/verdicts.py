@@ -136,6 +136,8 @@ def run(text: str, library: Any) -> dict[str, str]:
     # `script` reads the source of functions.
     linecache.cache[PROGRAM] = (len(text), None, text.splitlines(keepends=True), PROGRAM)
     fb.manual_seed(0)
+    ends: list[BaseException] = []  # what objects raised as they were collected
+    sys.unraisablehook = lambda found: ends.append(found.exc_value) if found.exc_value else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -146,7 +148,13 @@ def run(text: str, library: Any) -> dict[str, str]:
             found = _found(error, library.__name__)
         if fb.__name__ == "flambeau" and found["kind"] in (OK, USER):
             found = _of_survivors(fb, names) or found
+    names.clear()
     _reset(fb)
+    sys.unraisablehook = sys.__unraisablehook__
+    for error in ends:
+        ended = _found(error, library.__name__)
+        if found["kind"] in (OK, USER, PYTHON) and ended["where"] != PROGRAM:
+            found = {**ended, "kind": FOREIGN, "message": f"at its end: {ended['message']}"}
     return found
 
 

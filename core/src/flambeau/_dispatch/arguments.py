@@ -15,6 +15,9 @@ from flambeau._types.spec import Spec
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
 
+_MANY = 1 << 20
+"""Elements whose places in memory are looked at before the elements are."""
+
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape to which all `shapes` broadcast.
@@ -251,6 +254,7 @@ def check_values(x: Tensor, low: float, high: float, text: str) -> None:
     be, a = x._be, x._a
     if 0 in a.shape or be.device.type == "meta":
         return
+    a = _without_repeats(be, a)
     check = getattr(be.backend, "check_values", None)
     if check is not None and check(a, low, high, RuntimeError, text):
         return
@@ -269,9 +273,18 @@ def check_values(x: Tensor, low: float, high: float, text: str) -> None:
         raise RuntimeError(text)
 
 
+def _without_repeats(be: Any, a: Any) -> Any:
+    """The elements of an array that lie in different places, where it is large by expansion."""
+    if math.prod(a.shape) <= _MANY or not be.strided or hasattr(be, "level"):
+        return a
+    steps = zip(a.shape, be.backend.strides(a), strict=True)
+    return be.slice(a, tuple([slice(0, n if step else 1, 1) for n, step in steps]))
+
+
 def extent(index: Tensor) -> tuple[int, int]:
     """The smallest and the largest element of an integer tensor that is not empty."""
-    be, a = index._be, index._a
+    be = index._be
+    a = _without_repeats(be, index._a)
     shape = a.shape
     if len(shape) == 1 and shape[0] <= 32:
         values = be.backend.tolist(a)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import operator
 import os
 import stat
 import tempfile
@@ -39,12 +40,12 @@ class FileStore(Store):
     """
 
     _how = 0  # to open it, beside what every store needs
+    _fd = -1  # of a store that was refused, too
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         super().__init__()
         self.path = os.fspath(file_name)
-        self._size = world_size
-        self._fd = -1
+        self._size = operator.index(world_size)
         self._pid = os.getpid()
         self._values: dict[str, bytes] = {}
         self._read = 0

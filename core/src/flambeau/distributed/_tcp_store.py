@@ -91,6 +91,8 @@ class TCPStore(Store):
     >>> store.close()
     """
 
+    _sock: socket.socket | None = None  # of a store that was refused, too
+
     def __init__(
         self,
         host_name: str,
@@ -101,7 +103,6 @@ class TCPStore(Store):
         wait_for_workers: bool = True,
     ) -> None:
         super().__init__(timeout)
-        self._sock: socket.socket | None = None
         self.host = host_name
         self.port = start_server(host_name, port, timeout) if is_master else port
         self._last = 0
