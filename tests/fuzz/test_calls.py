@@ -421,6 +421,8 @@ fb.nn.functional.mish(fb.strided)
 fb.nn.functional.mish(-(2**63) - 1)
 fb.nn.functional.mish([1.0], inplace=True)
 fb.distributed.FileStore("/tmp/a", "x")
+fb.ones(2).__array__(dtype=(fb.zeros(0), fb.zeros(0)))
+fb.ones(2).__array__(dtype="[")
 """.strip().splitlines()
 
 SAID = (verdicts.OK, verdicts.USER, verdicts.PYTHON)
@@ -529,6 +531,8 @@ def test_numbers_that_have_no_room_as_lists_are_an_error_of_ours():
         "fb.jit.trace(lambda x, p: fb.nn.functional.dropout(x, p), (fb.ones(2), fb.tensor(0.5)))",
         "fb.nn.functional.nll_loss(fb.ones(1, 2), fb.tensor([0]), ignore_index=np.int64(1))",
         "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4), 2**30, padding=2**29)",
+        "fb.nn.utils.parametrizations.spectral_norm(fb.nn.Conv2d(3, 2, 1), 'weight', 2**70)",
+        "fb.nn.utils.spectral_norm(fb.nn.Conv2d(3, 2, 1), 'weight', 2**70)(fb.ones(1, 3, 1, 1))",
         "fb.nn.functional.max_pool2d(fb.rand(1, 3, 4, device='ref'), 2**30, padding=2**29)",
         "fb.nn.functional.avg_pool2d(fb.rand(1, 3, 4), 2**31 - 1, ceil_mode=True)",
         "fb.nn.functional.avg_pool2d(fb.rand(1, 3, 4, device='ref'), 2**31 - 1, ceil_mode=True)",

@@ -44,6 +44,26 @@ def test_what_pytorch_calls_a_type_error_is_none_of_the_first_argument(first):
     assert not found
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", [3, 1.5, True, 1j], ids=lambda first: type(first).__name__)
+def test_a_number_is_no_tensor_to_a_method_of_the_class(first):
+    taken = set()
+    for name in NAMES:
+        for others in ((), (2,), ("x",), ("x", "x")):
+            ends = []
+            for library in (torch, fb):
+                given = [library.ones(2) if other == "x" else other for other in others]
+                try:
+                    getattr(library.Tensor, name)(first, *given)
+                    ends.append(None)
+                except Exception as error:
+                    ends.append(type(error))
+            if ends[0] is TypeError and ends[1] is None:
+                taken.add(name)
+    operators = {name for name in taken if name.startswith("__")}
+    assert taken - operators <= {"is_distributed", "is_inference", "sparse_dim", "to_dense"}
+
+
 def test_the_error_names_the_method_and_the_kind_of_the_argument():
     with pytest.raises(TypeError, match="'expand'.*'list'"):
         fb.Tensor.expand([2])

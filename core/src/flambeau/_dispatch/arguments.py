@@ -13,6 +13,7 @@ from flambeau._memory.views import edge
 from flambeau._types.spec import Spec
 
 if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
 
 _MANY = 1 << 20
@@ -273,7 +274,7 @@ def check_values(x: Tensor, low: float, high: float, text: str) -> None:
         raise RuntimeError(text)
 
 
-def _without_repeats(be: Any, a: Any) -> Any:
+def _without_repeats(be: BoundBackend, a: Any) -> Any:
     """The elements of an array that lie in different places, where it is large by expansion."""
     if math.prod(a.shape) <= _MANY or not be.strided or hasattr(be, "level"):
         return a

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.dispatch import OPS
 from flambeau._dispatch.orders import keeping_order
+from flambeau._dispatch.promotion import fits
 from flambeau._types import dtype as D
 from flambeau._types.device import default_device
 from flambeau._types.device import device as Device
@@ -119,8 +120,9 @@ class BoundBackend:
         else:
             native = self.host_array([value], (), dtype)
         cache = self.consts[dtype]
-        # Zeros have a sign that equality does not see, and NaN never equals its cached self.
-        if value and value == value and len(cache) < _SCALARS_KEPT:
+        # Zeros have a sign that equality does not see, and NaN never equals its cached self.  What
+        # the dtype cannot hold is not kept, so that fills, which refuse it, may look here first.
+        if value and value == value and len(cache) < _SCALARS_KEPT and fits(value, dtype):
             cache[value] = native
         return native
 

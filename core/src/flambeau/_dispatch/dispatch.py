@@ -390,14 +390,15 @@ def scalar_native(be: BoundBackend, value: object, dtype: DType) -> Any:
         value = int(value)
     if type(value) is bool:
         value = int(value)
-    if type(value) is int and dtype.category == 1:
-        bits = 8 * dtype.itemsize
-        low = -(1 << (bits - 1)) if dtype.is_signed else 0
+    if type(value) is int:
         if not -(1 << 63) <= value < 1 << 64:
             raise RuntimeError(
                 f"value {value} cannot be converted to type {dtype} without overflow"
             )
-        value = ((value - low) & ((1 << bits) - 1)) + low  # wraps like a C cast
+        if dtype.category == 1:
+            bits = 8 * dtype.itemsize
+            low = -(1 << (bits - 1)) if dtype.is_signed else 0
+            value = ((value - low) & ((1 << bits) - 1)) + low  # wraps like a C cast
     if (found := be.consts[dtype].get(value)) is None:
         if not isinstance(value, (int, float, complex)) and not hasattr(value, "__float__"):
             raise TypeError(f"expected a number, got {type(value).__name__}")

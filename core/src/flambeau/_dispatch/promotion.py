@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.record import is_tensor
@@ -10,7 +11,8 @@ from flambeau._types import dtype as D
 if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
 
-_ORDER = (bool, int, float, complex)
+NUMBERS = frozenset((bool, int, float, complex))
+"""Python's types of numbers."""
 
 
 def scalar_dtype(value: object) -> DType:
@@ -39,34 +41,52 @@ def is_number(value: object) -> bool:
 
 def python_number(value: Any) -> Any:
     """A number object of another library (NumPy scalars) as a Python number, else `value`."""
-    if type(value) in _ORDER or not hasattr(value, "dtype") or not hasattr(value, "item"):
+    if type(value) in NUMBERS or not hasattr(value, "dtype") or not hasattr(value, "item"):
         return value
     return value.item() if getattr(value, "shape", None) == () else value
 
 
-def fitting(value: object, dtype: DType) -> Any:
+def fits(value: complex, dtype: DType) -> bool:
+    """Whether elements of `dtype` can be near to a number, by the rules of PyTorch's scalars.
+
+    Infinities and NaN fit floating dtypes, and every number of 64 bits fits bools.
+    """
+    if isinstance(value, complex):
+        if dtype.is_complex:
+            return fits(value.real, dtype) and fits(value.imag, dtype)
+        return dtype.category == 0 or (not value.imag and fits(value.real, dtype))
+    largest = dtype.largest
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        return False
+    if dtype.category >= 2:
+        return -largest <= value <= largest or not math.isfinite(value)
+    if dtype.category == 0:
+        return True
+    if dtype.is_signed:
+        return -largest - 1 <= value <= largest
+    # A negative whole number stands for its complement, as in C.
+    return (0 if isinstance(value, float) else -largest) <= value <= largest
+
+
+def alone(dtype: DType) -> DType:
+    """The dtype whose numbers fit where one element of `dtype` is written: halves take infinity.
+
+    PyTorch rounds a single number to 16 bits without a question, and refuses it for several.
+    """
+    return D.float64 if dtype in (D.float16, D.bfloat16) else dtype
+
+
+def fitting(value: Any, dtype: DType) -> Any:
     """A number for elements of `dtype`: cut to a whole number if they are integers.
 
     Raises:
         RuntimeError: the dtype cannot hold it.
     """
-    given, ok = value, True
-    if type(value) is complex and not dtype.is_complex:
-        if dtype.category == 0:
-            return value != 0
-        ok, value = not value.imag, value.real
-    if dtype.category == 1 and isinstance(value, (int, float)):
-        bits = 8 * dtype.itemsize
-        low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
-        if not dtype.is_signed:
-            # A negative whole number stands for its complement, as in C.
-            high = (1 << bits) - 1
-            low = 0 if isinstance(value, float) else -high
-        if ok := ok and low <= value <= high:
-            value = int(value)
-    if not ok:
-        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {given}")
-    return value
+    if is_number(value) and not fits(value, dtype):
+        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {value}")
+    if isinstance(value, complex) and not dtype.is_complex:
+        value = value.real if dtype.category else value != 0
+    return int(value) if dtype.category == 1 and isinstance(value, (int, float)) else value
 
 
 def result_type(*operands: object) -> DType:

@@ -33,6 +33,7 @@ from flambeau._dispatch.dispatch import (
 )
 from flambeau._dispatch.dispatch import as_operands as operands
 from flambeau._dispatch.keywords import many, only_one
+from flambeau._dispatch.promotion import NUMBERS
 from flambeau._memory.states import UNBUILT_VIEW, VIEW
 from flambeau._memory.views import NO_GRAD, make_view, storage_of
 from flambeau._types import dtype as D
@@ -3173,6 +3174,8 @@ class TensorMethods:
     def add(self, other: Tensor | Number, *legacy: Tensor | Number, alpha: Number = 1) -> Tensor:
         """input + alpha * other."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "add")
             if not legacy and alpha == 1:
                 result = self.__add__(other)
                 if result is not NotImplemented:
@@ -3260,7 +3263,13 @@ class TensorMethods:
 
     def arctan2(self, other: Tensor | Number) -> Tensor:
         """The angle in radians of the point (other, input)."""
-        return _ops.arctan2(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "arctan2")
+            return _ops.arctan2(self, other)
+        except AttributeError:
+            need_self(self, "arctan2")
+            raise
 
     def arctanh(self) -> Tensor:
         """The inverse of tanh"""
@@ -3288,7 +3297,13 @@ class TensorMethods:
 
     def atan2(self, other: Tensor | Number) -> Tensor:
         """The angle in radians of the point (other, input)."""
-        return _ops.atan2(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "atan2")
+            return _ops.atan2(self, other)
+        except AttributeError:
+            need_self(self, "atan2")
+            raise
 
     def baddbmm(self, batch1: Tensor | Number, batch2: Tensor | Number, *legacy: Tensor | Number, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2), matrix by matrix."""
@@ -3314,23 +3329,53 @@ class TensorMethods:
 
     def bitwise_and(self, other: Tensor | Number) -> Tensor:
         """Bitwise and of integers, logical and of bools."""
-        return _ops.bitwise_and(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "bitwise_and")
+            return _ops.bitwise_and(self, other)
+        except AttributeError:
+            need_self(self, "bitwise_and")
+            raise
 
     def bitwise_left_shift(self, other: Tensor | Number) -> Tensor:
         """Integers with their bits moved up by `other` places"""
-        return _ops.bitwise_left_shift(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "bitwise_left_shift")
+            return _ops.bitwise_left_shift(self, other)
+        except AttributeError:
+            need_self(self, "bitwise_left_shift")
+            raise
 
     def bitwise_or(self, other: Tensor | Number) -> Tensor:
         """Bitwise or of integers, logical or of bools."""
-        return _ops.bitwise_or(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "bitwise_or")
+            return _ops.bitwise_or(self, other)
+        except AttributeError:
+            need_self(self, "bitwise_or")
+            raise
 
     def bitwise_right_shift(self, other: Tensor | Number) -> Tensor:
         """Integers with their bits moved down by `other` places, copies of the sign moving in."""
-        return _ops.bitwise_right_shift(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "bitwise_right_shift")
+            return _ops.bitwise_right_shift(self, other)
+        except AttributeError:
+            need_self(self, "bitwise_right_shift")
+            raise
 
     def bitwise_xor(self, other: Tensor | Number) -> Tensor:
         """Bitwise exclusive or of integers, logical one of bools."""
-        return _ops.bitwise_xor(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "bitwise_xor")
+            return _ops.bitwise_xor(self, other)
+        except AttributeError:
+            need_self(self, "bitwise_xor")
+            raise
 
     def bmm(self, mat2: Tensor | None = None, *, batch2: Tensor | None = None) -> Tensor:
         """The products of two batches of matrices, (b, n, k) and (b, k, m)."""
@@ -3503,6 +3548,8 @@ class TensorMethods:
     def div(self, other: Tensor | Number | None = None, *, rounding_mode: str | None = None, value: Tensor | Number | None = None) -> Tensor:
         """input / other: true division, or rounded towards zero ('trunc') or down ('floor')."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "div")
             if other is None or value is not None:
                 other = only_one("div", other=other, value=value)
             if rounding_mode is None:
@@ -3516,7 +3563,13 @@ class TensorMethods:
 
     def divide(self, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
         """input / other: true division, or rounded towards zero ('trunc') or down ('floor')."""
-        return _ops.divide(self, other, rounding_mode=rounding_mode)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "divide")
+            return _ops.divide(self, other, rounding_mode=rounding_mode)
+        except AttributeError:
+            need_self(self, "divide")
+            raise
 
     def dot(self, tensor: Tensor | None = None, *, tensor2: Tensor | None = None) -> Tensor:
         """The inner product of two vectors."""
@@ -3539,6 +3592,8 @@ class TensorMethods:
     def eq(self, other: Tensor | Number) -> Tensor:
         """Whether elements are equal."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "eq")
             result = self.__eq__(other)
             if result is not NotImplemented:
                 return result
@@ -3597,11 +3652,23 @@ class TensorMethods:
 
     def float_power(self, exponent: Tensor | Number) -> Tensor:
         """input ^ exponent in float64 (complex128 for complex numbers)."""
-        return _ops.float_power(self, exponent)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "float_power")
+            return _ops.float_power(self, exponent)
+        except AttributeError:
+            need_self(self, "float_power")
+            raise
 
     def floor_divide(self, other: Tensor | Number) -> Tensor:
         """The floor of the quotient."""
-        return _ops.floor_divide(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "floor_divide")
+            return _ops.floor_divide(self, other)
+        except AttributeError:
+            need_self(self, "floor_divide")
+            raise
 
     def fmax(self, other: Tensor) -> Tensor:
         """The larger of two elements"""
@@ -3614,6 +3681,8 @@ class TensorMethods:
     def fmod(self, other: Tensor | Number | None = None, *, divisor: Tensor | Number | None = None) -> Tensor:
         """The rest of a division whose quotient is truncated: the sign of `input`."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "fmod")
             if other is None or divisor is not None:
                 other = only_one("fmod", other=other, divisor=divisor)
             return _ops.fmod(self, other)
@@ -3640,6 +3709,8 @@ class TensorMethods:
     def ge(self, other: Tensor | Number) -> Tensor:
         """Whether input >= other."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "ge")
             result = self.__ge__(other)
             if result is not NotImplemented:
                 return result
@@ -3674,15 +3745,29 @@ class TensorMethods:
 
     def greater(self, other: Tensor | Number) -> Tensor:
         """Whether input > other."""
-        return _ops.greater(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "greater")
+            return _ops.greater(self, other)
+        except AttributeError:
+            need_self(self, "greater")
+            raise
 
     def greater_equal(self, other: Tensor | Number) -> Tensor:
         """Whether input >= other."""
-        return _ops.greater_equal(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "greater_equal")
+            return _ops.greater_equal(self, other)
+        except AttributeError:
+            need_self(self, "greater_equal")
+            raise
 
     def gt(self, other: Tensor | Number) -> Tensor:
         """Whether input > other."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "gt")
             result = self.__gt__(other)
             if result is not NotImplemented:
                 return result
@@ -3721,11 +3806,23 @@ class TensorMethods:
 
     def igamma(self, other: Tensor) -> Tensor:
         """The regularised lower incomplete gamma function P(a, x) of `input` a and `other` x."""
-        return _ops.igamma(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "igamma")
+            return _ops.igamma(self, other)
+        except AttributeError:
+            need_self(self, "igamma")
+            raise
 
     def igammac(self, other: Tensor) -> Tensor:
         """The regularised upper incomplete gamma function Q = 1 - P"""
-        return _ops.igammac(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "igammac")
+            return _ops.igammac(self, other)
+        except AttributeError:
+            need_self(self, "igammac")
+            raise
 
     def index_add(self, dim: _int, index: Tensor, source: Tensor | None = None, *, alpha: Number = 1, tensor: Tensor | None = None) -> Tensor:
         """A copy with ``alpha * source[..., i, ...]`` added to entry ``index[i]`` of `dim`, for each i."""
@@ -3862,6 +3959,8 @@ class TensorMethods:
     def le(self, other: Tensor | Number) -> Tensor:
         """Whether input <= other."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "le")
             result = self.__le__(other)
             if result is not NotImplemented:
                 return result
@@ -3876,11 +3975,23 @@ class TensorMethods:
 
     def less(self, other: Tensor | Number) -> Tensor:
         """Whether input < other."""
-        return _ops.less(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "less")
+            return _ops.less(self, other)
+        except AttributeError:
+            need_self(self, "less")
+            raise
 
     def less_equal(self, other: Tensor | Number) -> Tensor:
         """Whether input <= other."""
-        return _ops.less_equal(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "less_equal")
+            return _ops.less_equal(self, other)
+        except AttributeError:
+            need_self(self, "less_equal")
+            raise
 
     def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers whose logarithm is normal with `mean` and `std`."""
@@ -3937,6 +4048,8 @@ class TensorMethods:
     def lt(self, other: Tensor | Number) -> Tensor:
         """Whether input < other."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "lt")
             result = self.__lt__(other)
             if result is not NotImplemented:
                 return result
@@ -4015,7 +4128,13 @@ class TensorMethods:
 
     def maximum(self, other: Tensor | Number) -> Tensor:
         """The larger of two elements"""
-        return _ops.maximum(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "maximum")
+            return _ops.maximum(self, other)
+        except AttributeError:
+            need_self(self, "maximum")
+            raise
 
     @overload
     def median(self) -> Tensor: ...
@@ -4027,7 +4146,13 @@ class TensorMethods:
 
     def minimum(self, other: Tensor | Number) -> Tensor:
         """The smaller of two elements"""
-        return _ops.minimum(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "minimum")
+            return _ops.minimum(self, other)
+        except AttributeError:
+            need_self(self, "minimum")
+            raise
 
     def mm(self, mat2: Tensor) -> Tensor:
         """The product of two matrices, without broadcasting."""
@@ -4052,6 +4177,8 @@ class TensorMethods:
     def mul(self, other: Tensor | Number | None = None, *, value: Tensor | Number | None = None) -> Tensor:
         """input * other, elementwise."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "mul")
             if other is None or value is not None:
                 other = only_one("mul", other=other, value=value)
             result = self.__mul__(other)
@@ -4068,7 +4195,13 @@ class TensorMethods:
 
     def multiply(self, other: Tensor | Number) -> Tensor:
         """input * other, elementwise."""
-        return _ops.multiply(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "multiply")
+            return _ops.multiply(self, other)
+        except AttributeError:
+            need_self(self, "multiply")
+            raise
 
     def mv(self, vec: Tensor) -> Tensor:
         """The product of a matrix and a vector."""
@@ -4109,6 +4242,8 @@ class TensorMethods:
     def ne(self, other: Tensor | Number) -> Tensor:
         """Whether elements differ."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "ne")
             result = self.__ne__(other)
             if result is not NotImplemented:
                 return result
@@ -4147,7 +4282,13 @@ class TensorMethods:
 
     def not_equal(self, other: Tensor | Number) -> Tensor:
         """Whether elements differ."""
-        return _ops.not_equal(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "not_equal")
+            return _ops.not_equal(self, other)
+        except AttributeError:
+            need_self(self, "not_equal")
+            raise
 
     def orgqr(self, tau: Tensor | None = None, *, input2: Tensor | None = None) -> Tensor:
         """The first columns of Q of a decomposition from `geqrf`"""
@@ -4198,6 +4339,8 @@ class TensorMethods:
     def pow(self, other: Tensor | Number | None = None, *, exponent: Tensor | Number | None = None) -> Tensor:
         """input raised to other, elementwise"""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "pow")
             if other is None or exponent is not None:
                 other = only_one("pow", other=other, exponent=exponent)
             result = self.__pow__(other)
@@ -4259,6 +4402,8 @@ class TensorMethods:
     def remainder(self, other: Tensor | Number | None = None, *, divisor: Tensor | Number | None = None) -> Tensor:
         """The rest of a division whose quotient is floored: the sign of `other`."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "remainder")
             if other is None or divisor is not None:
                 other = only_one("remainder", other=other, divisor=divisor)
             return _ops.remainder(self, other)
@@ -4417,6 +4562,8 @@ class TensorMethods:
     def sub(self, other: Tensor | Number, *legacy: Tensor | Number, alpha: Number = 1) -> Tensor:
         """input - alpha * other."""
         try:
+            if type(self) in NUMBERS:
+                need_self(self, "sub")
             if not legacy and alpha == 1:
                 result = self.__sub__(other)
                 if result is not NotImplemented:
@@ -4428,7 +4575,13 @@ class TensorMethods:
 
     def subtract(self, other: Tensor | Number, *legacy: Tensor | Number, alpha: Number = 1) -> Tensor:
         """input - alpha * other."""
-        return _ops.subtract(self, other, *legacy, alpha=alpha)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "subtract")
+            return _ops.subtract(self, other, *legacy, alpha=alpha)
+        except AttributeError:
+            need_self(self, "subtract")
+            raise
 
     def sum_to_size(self, *given: Ints, size: Ints | None = None) -> Tensor:
         """`input` summed over the dimensions along which `size` would be broadcast to its shape."""
@@ -4528,7 +4681,13 @@ class TensorMethods:
 
     def true_divide(self, other: Tensor | Number) -> Tensor:
         """input / other as floats."""
-        return _ops.true_divide(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "true_divide")
+            return _ops.true_divide(self, other)
+        except AttributeError:
+            need_self(self, "true_divide")
+            raise
 
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
         """The views at each index of dimension `dim`."""
@@ -4616,7 +4775,13 @@ class TensorMethods:
 
     def xlogy(self, other: Tensor | Number) -> Tensor:
         """x·log(y), 0 where x is 0 and y is no nan."""
-        return _ops.xlogy(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "xlogy")
+            return _ops.xlogy(self, other)
+        except AttributeError:
+            need_self(self, "xlogy")
+            raise
 
     def new_empty(self, *shape: Ints, size: Ints | None = None, dtype: DType | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Unspecified contents of another shape with the dtype and device of `input`."""

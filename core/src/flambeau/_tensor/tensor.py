@@ -850,7 +850,7 @@ class Tensor(TensorMethods, TensorBase):
         try:
             if dtype is not None and array.dtype != dtype:
                 return array.astype(dtype)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             said = f"__array__(): {dtype!r:.80} is no dtype of NumPy"
             raise TypeError(said) from error
         return array.copy() if copy else array

@@ -272,11 +272,21 @@ def _forwarded(f: Function, hints: Hints) -> Row:
         "RETURNS": hints.within(own, inspect.signature(own).return_annotation),
         "DOC": first_line(f.function),
         "@FORMS()": forms(f.name, f.function, skip, hints),
-        "FIRST()": renamings(f.name, f.function, f.public.names)
+        "FIRST()": _own(f.name, own)
+        + renamings(f.name, f.function, f.public.names)
         + _through_operator(f.name, {op: method for method, op, *_ in BINARY}),
         ", *TAKEN: Any": taken,
         ", *PASSED": passed,
     }
+
+
+def _own(name: str, function: Any) -> str:
+    """The lines that refuse a number for `self` where the function takes one for its first."""
+    first, *rest = inspect.signature(function).parameters.values()
+    op = OPS.get(function.__name__) if rest and rest[0].default is rest[0].empty else None
+    if "Number" not in str(first.annotation) and not getattr(op, "promotes", None):
+        return ""
+    return f'if type(self) in NUMBERS:\n    need_self(self, "{name}")\n'
 
 
 def _forwarded_(f: Function, hints: Hints) -> Row:

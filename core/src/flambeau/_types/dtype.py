@@ -10,6 +10,18 @@ import struct
 
 from flambeau._types import eighths
 
+_LARGEST = {
+    "bool": 1,
+    "float16": 65504.0,
+    "bfloat16": (2 - 2.0**-7) * 2.0**127,
+    "float32": (2 - 2.0**-23) * 2.0**127,
+    "float64": (2 - 2.0**-52) * 2.0**1023,
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2fnuz": 57344.0,
+}
+
 
 class dtype:  # noqa: N801 - PyTorch's name
     """The element type of a tensor, such as ``float32``.
@@ -18,6 +30,7 @@ class dtype:  # noqa: N801 - PyTorch's name
         itemsize: bytes per element.
         category: 0 bool, 1 integer, 2 floating, 3 complex.
         fp: whether tensors of this type can require a gradient (floating or complex).
+        largest: the largest finite number; of complex numbers, the largest part.
         takes: types of Python scalar that combine with this dtype without promotion.
         scales: those of them that multiply its elements as a number of this dtype: none of halves'.
 
@@ -34,6 +47,7 @@ class dtype:  # noqa: N801 - PyTorch's name
         "is_floating_point",
         "is_signed",
         "itemsize",
+        "largest",
         "name",
         "scales",
         "takes",
@@ -52,6 +66,8 @@ class dtype:  # noqa: N801 - PyTorch's name
         self.is_complex = category == 3
         self.is_signed = category != 0 and not name.startswith("uint")
         self.fp = category >= 2
+        part = {"complex64": "float32", "complex128": "float64"}.get(name, name)
+        self.largest = _LARGEST.get(part, (1 << (8 * itemsize - self.is_signed)) - 1)
         self.takes: frozenset[type] = frozenset(
             {0: (), 1: (int,), 2: (int, float), 3: (int, float, complex)}[category]
         )

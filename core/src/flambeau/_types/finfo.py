@@ -41,20 +41,20 @@ class finfo:  # noqa: N801 - PyTorch's name
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                 f"{d.name!r}"
             )
-        digits, exponent, decimals, most = {
-            D.float16: (10, 15, 3, None),
-            D.bfloat16: (7, 127, 2, None),
-            D.float32: (23, 127, 6, None),
-            D.float64: (52, 1023, 15, None),
-            D.float8_e4m3fn: (3, 7, 0, 448.0),
-            D.float8_e5m2: (2, 15, 0, None),
-            D.float8_e4m3fnuz: (3, 8, 0, 240.0),
+        digits, exponent, decimals = {
+            D.float16: (10, 15, 3),
+            D.bfloat16: (7, 127, 2),
+            D.float32: (23, 127, 6),
+            D.float64: (52, 1023, 15),
+            D.float8_e4m3fn: (3, 7, 0),
+            D.float8_e5m2: (2, 15, 0),
+            D.float8_e4m3fnuz: (3, 8, 0),
             # Of this one PyTorch gives the distance that three bits of mantissa would have.
-            D.float8_e5m2fnuz: (3, 16, 0, 57344.0),
+            D.float8_e5m2fnuz: (3, 16, 0),
         }[d]
         self.bits = 8 * d.itemsize
         self.eps = 2.0**-digits
-        self.max = (2 - 2.0**-digits) * 2.0**exponent if most is None else most
+        self.max = d.largest
         self.min = -self.max
         self.tiny = self.smallest_normal = 2.0 ** (1 - exponent)
         self.resolution = float(f"1e-{decimals}")

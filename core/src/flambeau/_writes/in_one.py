@@ -72,6 +72,8 @@ def kernel_in_place(
         if type(x) is float or type(x) is int:
             if x != x or (abs(x) > greatest and abs(x) != _INFINITY):
                 return None
+            if type(x) is int and abs(x) >> 63:
+                return None  # may be one that is refused
             given.append(float(x) if kind in "no" else scalar_native(be, x, self.dtype))
         elif x is None:
             if kind not in "ob":

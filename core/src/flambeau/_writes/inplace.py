@@ -8,6 +8,7 @@ rebuilds its node.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +18,7 @@ from flambeau._autograd.node import Node, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import broadcast_shapes, dim_of
 from flambeau._dispatch.dispatch import cast, new, scalar_native, wrap, written
-from flambeau._dispatch.promotion import python_number
+from flambeau._dispatch.promotion import alone, fitting, python_number
 from flambeau._memory import views as _views
 from flambeau._memory.record import is_tensor, state_of
 from flambeau._memory.states import LEAF_VIEW, VIEW
@@ -570,7 +571,7 @@ def fill_(self: Tensor, value: object) -> Tensor:
             if (native := be.zero.get(self.dtype)) is None:
                 native = be.zero[self.dtype] = scalar_for(self, 0)
         elif (native := be.consts[self.dtype].get(value)) is None:
-            native = scalar_for(self, value)
+            native = scalar_for(self, value, math.prod(self._a.shape) == 1)
         be.assign(self._a, native)
         storage_of(self).version += 1
         return self
@@ -585,26 +586,24 @@ def fill_(self: Tensor, value: object) -> Tensor:
     if record:
         check_recorded_write(self)
     # Equal values in one place: the order of elements does not matter, so no check of overlap.
-    native = scalar_for(self, value)
+    native = scalar_for(self, value, math.prod(self._a.shape) == 1)
     write(self, native)
     if record:
         adopt(self, None, replaces=True)
     return self
 
 
-def scalar_for(self: Tensor, value: object) -> Any:
-    """A Python number as a native 0-d array in the dtype of `self`.
+def scalar_for(self: Tensor, value: object, single: bool = True) -> Any:
+    """A Python number as a native 0-d array in the dtype of `self`, for one or several elements.
 
     Raises:
         TypeError: `value` is no number.
+        RuntimeError: the dtype cannot hold it.
     """
     value = python_number(value)
     if not isinstance(value, (int, float, complex)):
         raise TypeError(f"fill_(): argument 'value' must be Number, not {type(value).__name__}")
-    if isinstance(value, complex) and self.dtype.category == 0:
-        value = value != 0
-    if isinstance(value, complex) and not self.dtype.is_complex:
-        raise RuntimeError("value cannot be converted to type without overflow: it is complex")
+    value = fitting(value, alone(self.dtype) if single else self.dtype)
     return scalar_native(self._be, value, self.dtype)
 
 

@@ -30,6 +30,7 @@ from flambeau._dispatch.dispatch import (
 )
 from flambeau._dispatch.dispatch import as_operands as operands
 from flambeau._dispatch.keywords import many, only_one
+from flambeau._dispatch.promotion import NUMBERS
 from flambeau._memory.states import UNBUILT_VIEW, VIEW
 from flambeau._memory.views import NO_GRAD, make_view, storage_of
 from flambeau._tools.templates.placeholders import (

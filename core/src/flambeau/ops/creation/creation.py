@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, 
 from flambeau._dispatch.bound import bind, home
 from flambeau._dispatch.dispatch import out_of_memory, said_on_purpose, wrap
 from flambeau._dispatch.keywords import many
-from flambeau._dispatch.promotion import fitting, python_number, scalar_dtype
+from flambeau._dispatch.promotion import alone, fits, fitting, python_number, scalar_dtype
 from flambeau._dispatch.warning import warn
 from flambeau._memory.views import storage_of
 from flambeau._tensor.tensor import Tensor
@@ -209,8 +210,12 @@ def full(
     if dtype is None and not FULL_OF_DEFAULT_DTYPE:
         dtype = scalar_dtype(fill_value) if out is None else need_out(out).dtype
     shape, dtype = sizes((need_list(size, "full", "size"),)), dtype_or(dtype, out)
-    fill_value = fitting(fill_value, dtype)
+    fill_value = _filling(fill_value, dtype, shape)
     return finished(filled(shape, fill_value, dtype, device_or(device, out)), requires_grad, out)
+
+
+def _filling(value: object, dtype: DType, shape: Sequence[int]) -> Number:
+    return fitting(value, alone(dtype) if math.prod(shape) == 1 else dtype)
 
 
 def is_sparse(function: str, layout: object, out: Tensor | None = None) -> bool:
@@ -399,7 +404,7 @@ def full_like(
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     x = need_tensor(input, "full_like", "input")
-    fill_value = fitting(fill_value, dtype_or(dtype, x))
+    fill_value = _filling(fill_value, dtype_or(dtype, x), x._a.shape)
     t = _like("full_like", x, fill_value, dtype, device, requires_grad, memory_format)
     return deliver(t, out, input, share="anything")
 
@@ -505,10 +510,9 @@ def new_full(
     where = input._be if device is None else device
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    fill_value = fitting(fill_value, dtype_or(dtype, input))
-    return finished(
-        filled(tuple(size), fill_value, dtype_or(dtype, input), where), requires_grad, None
-    )
+    size = tuple(size)
+    fill_value = _filling(fill_value, dtype_or(dtype, input), size)
+    return finished(filled(size, fill_value, dtype_or(dtype, input), where), requires_grad, None)
 
 
 @public(function=False)
@@ -655,6 +659,8 @@ def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Ten
     kinds: set[Any] = set()
     _flatten(data, shape, 0, flat, kinds)
     dtype = dtype or _inferred(flat, kinds)
+    if dtype.category == 1 and any(type(v) is not int or not fits(v, dtype) for v in flat):
+        flat = [v if isinstance(v, complex) else fitting(v, dtype) for v in flat]
     return wrap(be, be.host_array(flat, shape, dtype), dtype)
 
 

@@ -14,6 +14,7 @@ from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.keywords import documented
+from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -291,7 +292,7 @@ def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any)
     _check_index_rank(name, x, d, need_tensor(index, name, "index"))
     i = _places(name, x, d, index)
     if not isinstance(src, Tensor):
-        src = x.new_full(tuple(i._a.shape), src)
+        src = x.new_full(tuple(i._a.shape), fitting(python_number(src), x.dtype))
     if src.dtype is not x.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if i.numel() and max(1, i.dim()) != max(1, src.dim()):

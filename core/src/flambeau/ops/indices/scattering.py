@@ -9,6 +9,7 @@ from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.halves import is_half
+from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.finfo import iinfo
@@ -26,7 +27,7 @@ from flambeau.ops.indices.indexing import (
     unravel_index,
     wrapped_index,
 )
-from flambeau.ops.pointwise.elementwise import where
+from flambeau.ops.pointwise.elementwise import times, where
 from flambeau.ops.shapes.movement import cat
 
 
@@ -120,7 +121,7 @@ def index_add(
     i = _vector("index_add", x, d, index, RuntimeError if x.dim() > 1 else IndexError)
     s = _source("index_add", x, d, i, s, RuntimeError)
     return deliver(
-        _put(_row_major(x), d, i, s if alpha == 1 else cast(s * alpha, x.dtype), True),
+        _put(_row_major(x), d, i, times(s, alpha), True),
         out,
         input,
         index,
@@ -184,7 +185,12 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
             )
         value = cast(value, x.dtype)
     else:
-        value = x.new_full((), value)
+        value = python_number(value)
+        if isinstance(value, complex) and not x.dtype.is_complex:
+            raise RuntimeError(
+                "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+            )
+        value = x.new_full((), fitting(value, x.dtype))
     i = _vector("index_fill", x, d, index, negative=True)
     if value.requires_grad:
         i = i.unique()  # a place that is filled twice passes its gradient on once

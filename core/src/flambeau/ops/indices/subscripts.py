@@ -8,7 +8,7 @@ from typing import Any
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import broadcast_shapes
-from flambeau._dispatch.dispatch import cast, scalar_native, wrap
+from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._dispatch.promotion import python_number
 from flambeau._dispatch.warning import warn
 from flambeau._memory.views import geometry_of, make_view, storage_of
@@ -385,7 +385,7 @@ def _written_at_once(x: Tensor, key: object, value: Any) -> bool:
     a = region = x._a
     if number:
         if (native := be.consts[x.dtype].get(value)) is None:
-            native = scalar_native(be, value, x.dtype)
+            native = scalar_for(x, value)
     else:
         native = value._a
     if number and type(key) is Tensor and key.dtype is D.bool_:

@@ -18,6 +18,7 @@ from flambeau._dispatch.arguments import (
 )
 from flambeau._dispatch.dispatch import cast, drawable, where_to_draw
 from flambeau._dispatch.halves import is_half
+from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._random.generator import generator_for
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -40,6 +41,18 @@ SELU_SCALE = 1.0507009873554804934193349852946
 def wide_dtype(dtype: DType) -> DType:
     """What formulas of several steps compute in: float32 for float16 and bfloat16."""
     return D.float32 if is_half(dtype) else dtype
+
+
+def _take(input: Tensor, *numbers: complex) -> Tensor:
+    """`input`, once the numbers of its formula are known to be ones that it can compute with.
+
+    Raises:
+        RuntimeError: the dtype of the formula cannot hold one.
+    """
+    for number in numbers:
+        if type(number) is not float or not -1e38 < number < 1e38:
+            fitting(python_number(number), wide_dtype(input.dtype))
+    return input
 
 
 def wide(x: Tensor) -> Tensor:
@@ -413,11 +426,19 @@ def relu(input: Tensor) -> Tensor:
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """x where x > `threshold`, else `value`; nan stays.
 
+    Raises:
+        NotImplementedError: the tensor is bool or complex.
+        RuntimeError: the dtype cannot hold the numbers.
+
     >>> import flambeau as fb
     >>> fb.threshold(fb.tensor([0.5, 2.0]), 1.0, -3.0)
     tensor([-3.,  2.])
     """
-    return _threshold(need_tensor(input, "threshold", "input"), threshold, value)
+    x = need_tensor(input, "threshold", "input")
+    if x.dtype.category in (0, 3):
+        raise NotImplementedError(f'"threshold" not implemented for {x.dtype}')
+    threshold = fitting(python_number(threshold), wide_dtype(x.dtype))
+    return _threshold(x, threshold, fitting(python_number(value), x.dtype))
 
 
 @public(method=False, inplace="function")
@@ -431,7 +452,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     >>> fb.leaky_relu(fb.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    return _leaky_relu(need_floating(input, "leaky_relu", "input"), negative_slope)
+    x = _take(need_floating(input, "leaky_relu", "input"), negative_slope)
+    return _leaky_relu(x, negative_slope)
 
 
 @public
@@ -478,7 +500,8 @@ def elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: floa
     >>> fb.elu(fb.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    return put_into(_elu, need_floating(input, "elu", "input"), alpha, scale, input_scale)
+    x = _take(need_floating(input, "elu", "input"), alpha, scale, input_scale)
+    return put_into(_elu, x, alpha, scale, input_scale)
 
 
 @public(method=False, inplace="function")
@@ -549,7 +572,8 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     >>> fb.softplus(fb.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
-    return _softplus(need_floating(input, "softplus", "input"), beta, threshold)
+    x = _take(need_floating(input, "softplus", "input"), beta, threshold)
+    return _softplus(x, beta, threshold)
 
 
 @public(method=False)

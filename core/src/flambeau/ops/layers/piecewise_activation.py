@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_number, need_tensor
 from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.promotion import fitting
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
@@ -138,7 +141,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
 
     Raises:
         ValueError: `min_val` is greater than `max_val`.
-        RuntimeError: `input` is bool.
+        RuntimeError: `input` is bool, or its dtype cannot hold a limit.
         NotImplementedError: it is complex.
 
     >>> import flambeau as fb
@@ -153,7 +156,11 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
             raise RuntimeError("Bool inputs not supported for hardtanh")
         if x.dtype.is_complex:
             raise NotImplementedError("hardtanh is not supported for complex types")
+        min_val, max_val = fitting(min_val, x.dtype), fitting(max_val, x.dtype)
         return x.masked_fill(x <= min_val, min_val).masked_fill(x >= max_val, max_val)
+    for bound in (min_val, max_val):
+        if not -6e4 <= bound <= 6e4:  # of halves, too
+            fitting(bound, x.dtype)
     return _hardtanh(x, float(min_val), float(max_val))
 
 
@@ -199,9 +206,8 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     x = need_tensor(input, "hardshrink", "input")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"hardshrink is not implemented for {x.dtype}: use a float dtype")
-    return deliver(
-        _hardshrink(x, float(need_number(lambd, "hardshrink", "lambd"))), out, input, exact=True
-    )
+    limit = float(fitting(need_number(lambd, "hardshrink", "lambd"), x.dtype))
+    return deliver(_hardshrink(x, limit), out, input, exact=True)
 
 
 @public(method=False)
@@ -210,7 +216,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by `lambd`, and 0 where abs(x) <= `lambd`.
 
     Raises:
-        RuntimeError: `lambd` is negative.
+        RuntimeError: `lambd` is negative or not finite, or the dtype cannot hold it.
         NotImplementedError: the dtype is not floating.
 
     >>> import flambeau as fb
@@ -218,6 +224,6 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     tensor([-1.5000,  0.0000])
     """
     x = need_floating(input, "softshrink", "input")
-    if lambd < 0:
-        raise RuntimeError(f"softshrink: lambda must not be negative, but found {lambd}")
+    if not 0 <= fitting(lambd, x.dtype) < math.inf:
+        raise RuntimeError(f"softshrink: lambda must be finite and not negative, but found {lambd}")
     return _softshrink(x, float(lambd))

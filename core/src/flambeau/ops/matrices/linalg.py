@@ -9,13 +9,14 @@ from flambeau._autograd.node import Binary
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.keywords import documented
+from flambeau._dispatch.promotion import fitting
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.hints import Number
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite, primitive
-from flambeau.ops.layers.activation import _gelu, _relu
+from flambeau.ops.layers.activation import _gelu, _relu, wide_dtype
 
 if TYPE_CHECKING:
     from flambeau._types.native import Array
@@ -414,6 +415,9 @@ def addmm(
             f"The expanded size of the tensor ({shape}) must match the existing size "
             f"({tuple(input.shape)})"
         )
+    for factor in (beta, alpha):
+        if factor != 1:
+            fitting(factor, wide_dtype(mat1.dtype))
     return deliver(
         _addmm(input, mat1, mat2, beta, alpha), out, input, mat1, mat2, exact=True, share="anything"
     )

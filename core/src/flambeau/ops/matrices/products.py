@@ -10,6 +10,7 @@ from typing import Any
 from flambeau._dispatch.arguments import broadcast_shapes, dim_of, need_input, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.halves import is_half
+from flambeau._dispatch.promotion import fitting
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.hints import Number
@@ -54,7 +55,8 @@ def _sum(
                 "addr: For integral input tensors, argument beta and alpha must not be floating "
                 f"point numbers, got {beta!r} and {alpha!r}"
             )
-        beta, alpha = int(beta), int(alpha)  # as `addmm` does
+        # As `addmm` does.
+        beta, alpha = fitting(beta, product.dtype), fitting(alpha, product.dtype)
     found = times(product, alpha)
     if beta != 0:  # else NaN in `added` does not count
         found = found + times(added, beta)

@@ -30,7 +30,7 @@ from flambeau._dispatch.dispatch import (
 )
 from flambeau._dispatch.halves import is_half
 from flambeau._dispatch.keywords import documented
-from flambeau._dispatch.promotion import fitting, python_number
+from flambeau._dispatch.promotion import alone, fitting, python_number
 from flambeau._dispatch.warning import warn
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -1450,7 +1450,8 @@ def times(x: Tensor, factor: complex) -> Tensor:
     _need_factor(factor)
     if type(factor) is not bool and factor == 1:
         return x
-    return x * (bool(factor) if x.dtype is D.bool_ else fitting(factor, x.dtype))
+    factor = fitting(factor, x.dtype)
+    return x * (bool(factor) if x.dtype is D.bool_ else factor)
 
 
 @public(inplace="method", names={"value": "other"})
@@ -1556,13 +1557,20 @@ def where(
         condition = cast(condition, D.bool_)
     x, y = operands = (input, other)
     if type(x) is Tensor and type(y) in x.dtype.takes:
+        if y not in x._be.consts[x.dtype]:
+            fitting(y, alone(x.dtype))
         y = wrap(x._be, scalar_native(x._be, y, x.dtype), x.dtype)
     elif type(y) is Tensor and type(x) in y.dtype.takes:
+        if x not in y._be.consts[y.dtype]:
+            fitting(x, alone(y.dtype))
         x = wrap(y._be, scalar_native(y._be, x, y.dtype), y.dtype)
     if type(x) is Tensor is type(y) and x.dtype is y.dtype and condition._be is x._be is y._be:
         result = _where(condition, x, y)
         return result if out is None else deliver(result, out, condition, x, y, exact=True)
     dtype = result_type(*operands)
+    for operand in operands:
+        if not isinstance(operand, Tensor):
+            fitting(operand, alone(dtype))
     if not any(isinstance(x, Tensor) for x in operands):
         operands = (full((), operands[0], dtype=dtype, device=condition.device), operands[1])
     x, y = common("where", operands, dtype)
@@ -1662,6 +1670,10 @@ def clamp(
 
     The gradient passes where the element was inside, bounds included.
 
+    Raises:
+        RuntimeError: both are absent, or the dtype of the result cannot hold one.
+        NotImplementedError: the elements are complex.
+
     >>> import flambeau as fb
     >>> fb.clamp(fb.tensor([-2, 0, 3]), -1, 1)
     tensor([-1,  0,  1])
@@ -1669,10 +1681,16 @@ def clamp(
     x = need_tensor(input, "clamp", "input")
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if x.dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
     takes = x.dtype.takes
     if (min is None or type(min) in takes) and (max is None or type(max) in takes):
         # Neither nan, which takes the place of every element, nor integers, which promote.
         if x.dtype.is_floating_point and min == min and max == max:
+            sure = builtins.min(x.dtype.largest, 1 << 63)
+            for bound in (min, max):
+                if isinstance(bound, (int, float)) and not -sure <= bound <= sure:
+                    fitting(bound, x.dtype)
             return deliver(put_into(_clamp, x, min, max), out, input, exact=True)
     if (found := in_one("clamp", x, min, max)) is not None:
         exact = not all(b is None or isinstance(b, Tensor) for b in (min, max))
@@ -1681,6 +1699,9 @@ def clamp(
     bounds = [b for b in (min, max) if b is not None]
     numbers = not all(isinstance(b, Tensor) for b in bounds)
     x = cast(x, result_type(x, *bounds))
+    for bound in bounds:
+        if numbers and not isinstance(bound, Tensor):
+            fitting(bound, x.dtype)
     if min is not None:
         low = common("clamp", (x, min), x.dtype)[1]
         x = _where(_beyond(_lt(x, low), low), low, x)
@@ -1746,6 +1767,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
         value = fitting(value, input.dtype)
     elif value.dtype.is_complex and not input.dtype.is_complex:
         raise RuntimeError(f"masked_fill: a value of {value.dtype} does not fit {input.dtype}")
+    elif value.dtype is not input.dtype and value.device.type == "cpu":
+        fitting(value.detach().item(), input.dtype)
     found = replaced(input, cast(mask, D.bool_), value)
     return found if len(found._a.shape) < 2 else found.contiguous()
 

@@ -46,7 +46,7 @@ def lerp(
     if not isinstance(weight, Tensor):
         if not isinstance(weight, complex):
             need_number(weight, "lerp", "weight")
-        weight = fitting(weight, dtype)
+        weight = fitting(weight, _computed(dtype))
     wide = _computed(dtype)
     x, y = cast(x, wide), cast(end, wide)
     way = y - x
@@ -84,6 +84,7 @@ def addcmul(
         value, tensor1, tensor2 = tensor1, tensor2, legacy[0]  # type: ignore[assignment]
     if (found := in_one("addcmul", input, tensor1, tensor2, value)) is not None:
         return deliver(found, out, input, tensor1, tensor2)
+    need_tensor(input, "addcmul", "input")
     dtype = result_type(input, tensor1, tensor2)
     wide = _computed(dtype)
     x, y, z = common("addcmul", (input, tensor1, tensor2), wide)
@@ -113,6 +114,7 @@ def addcdiv(
         value, tensor1, tensor2 = tensor1, tensor2, legacy[0]  # type: ignore[assignment]
     if (found := in_one("addcdiv", input, tensor1, tensor2, value)) is not None:
         return deliver(found, out, input, tensor1, tensor2)
+    need_tensor(input, "addcdiv", "input")
     if result_type(tensor1, tensor2).category < 2:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported. Cast the tensors to a floating "

@@ -190,7 +190,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     >>> fb.dist(fb.tensor([3.0]), fb.tensor([1.0]))
     tensor(2.)
     """
-    return norm(input - other, p)
+    return norm(need_tensor(input, "dist", "input") - other, p)
 
 
 @public(inplace="method")

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 
 from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.hints import Number
 from flambeau.ops.creation.creation import full
@@ -74,4 +75,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0) -> Ten
                 f"The input size {size}, plus negative padding {before} and {after} resulted in a "
                 f"negative output size: cannot crop shape {list(x.shape)} by {counts}"
             )
-    return _constant_pad_nd(x, tuple(pairs), value)
+    value = python_number(value)
+    if type(value) is int and x.dtype.category != 1 and abs(value) < 1 << 1023:
+        value = float(value)  # which larger ones are refused as
+    return _constant_pad_nd(x, tuple(pairs), fitting(value, x.dtype))

@@ -9,6 +9,7 @@ from flambeau import Tensor
 from flambeau.nn.functional import normalize
 from flambeau.nn.module import Module
 from flambeau.nn.modules.transposed_convolution import _ConvTransposeNd
+from flambeau.nn.utils._iteration import iterate
 from flambeau.nn.utils.parametrize import register_parametrization
 from flambeau.nn.utils.weight_norm import length_except
 
@@ -79,9 +80,11 @@ class _SpectralNorm(Module):
 
     @fb.no_grad()
     def _iterate(self, matrix: Tensor, times: int) -> None:
-        for _ in range(times):
+        def step() -> None:
             self._u.copy_(normalize(fb.mv(matrix, self._v), dim=0, eps=self.eps))
             self._v.copy_(normalize(fb.mv(matrix.mH, self._u), dim=0, eps=self.eps))
+
+        iterate(step, self._v, times)
 
     def forward(self, weight: Tensor) -> Tensor:
         """The weight over its largest singular value."""

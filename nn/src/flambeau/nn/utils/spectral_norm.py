@@ -12,6 +12,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
+from flambeau.nn.utils._iteration import iterate
 from flambeau.overrides import takes_as_annotated
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
@@ -58,9 +59,12 @@ class SpectralNorm:
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
             with fb.no_grad():
-                for _ in range(self.n_power_iterations):
+
+                def step() -> None:
                     v.copy_(_unit(fb.mv(matrix.mT, u), self.eps))
                     u.copy_(_unit(fb.mv(matrix, v), self.eps))
+
+                iterate(step, u, self.n_power_iterations)
             # The graph keeps the vectors of this forward while the next one writes into u and v.
             u, v = u.clone(), v.clone()
         return weight / fb.dot(u, fb.mv(matrix, v))

@@ -1,0 +1,124 @@
+"""Numbers that a dtype cannot hold are refused where PyTorch refuses them, and nowhere else."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+
+import flambeau as fb
+
+KINDS = "bool uint8 int8 int32 int64 float16 bfloat16 float32 float64 complex64".split()
+NUMBERS = {
+    **{str(v): v for v in (1e300, -1e39, 7e4, 300, -200, -1, 1.5, 2**31, 2**63 - 1, 2**64, True)},
+    **{str(v): v for v in (-(2**63) - 1, float("inf"), float("nan"), 1j, 1e300j, 300 + 0j)},
+}
+
+
+def mask(t):
+    return t.tensor([True, False])
+
+
+def first(t):
+    return t.tensor([0])
+
+
+def put(x, key, value):
+    x[key] = value
+    return x
+
+
+# Each of a library, two ones of a dtype, a matrix of them, and a number.
+CALLS = {
+    "full": lambda t, x, m, v: t.full((2,), v, dtype=x.dtype),
+    "full of one": lambda t, x, m, v: t.full((1,), v, dtype=x.dtype),
+    "full of none": lambda t, x, m, v: t.full((0,), v, dtype=x.dtype),
+    "full_like": lambda t, x, m, v: t.full_like(x, v),
+    "new_full": lambda t, x, m, v: x.new_full((3,), v),
+    "fill_": lambda t, x, m, v: x.fill_(v),
+    "fill_ of one": lambda t, x, m, v: x[0].fill_(v),
+    "fill_ of none": lambda t, x, m, v: x[:0].fill_(v),
+    "fill": lambda t, x, m, v: t.fill(x, v),
+    "fill_diagonal_": lambda t, x, m, v: m.fill_diagonal_(v),
+    "constant_": lambda t, x, m, v: t.nn.init.constant_(x, v),
+    "masked_fill": lambda t, x, m, v: x.masked_fill(mask(t), v),
+    "masked_fill_": lambda t, x, m, v: x.masked_fill_(mask(t), v),
+    "masked_fill of a scalar": lambda t, x, m, v: x[0].masked_fill(t.tensor(True), v),
+    "index_fill": lambda t, x, m, v: x.index_fill(0, first(t), v),
+    "index_fill_": lambda t, x, m, v: x.index_fill_(0, first(t), v),
+    "scatter": lambda t, x, m, v: x.scatter(0, first(t), v),
+    "scatter_": lambda t, x, m, v: x.scatter_(0, first(t), v),
+    "x[0]": lambda t, x, m, v: put(x, 0, v),
+    "x[:2]": lambda t, x, m, v: put(x, slice(0, 2), v),
+    "x[mask]": lambda t, x, m, v: put(x, mask(t), v),
+    "x[index]": lambda t, x, m, v: put(x, first(t), v),
+    "where": lambda t, x, m, v: t.where(mask(t), x, v),
+    "where, first": lambda t, x, m, v: t.where(mask(t), v, x),
+    "tensor": lambda t, x, m, v: t.tensor([v, v], dtype=x.dtype),
+    "add": lambda t, x, m, v: t.add(x, x, alpha=v),
+    "addcmul": lambda t, x, m, v: t.addcmul(x, x, x, value=v),
+    "addcdiv": lambda t, x, m, v: t.addcdiv(x, x, x, value=v),
+    "lerp": lambda t, x, m, v: t.lerp(x, x, v),
+    "addmm's alpha": lambda t, x, m, v: t.addmm(m, m, m, alpha=v),
+    "addmm's beta": lambda t, x, m, v: t.addmm(m, m, m, beta=v),
+    "addmv": lambda t, x, m, v: t.addmv(x, m, x, alpha=v),
+    "baddbmm": lambda t, x, m, v: t.baddbmm(m[None], m[None], m[None], beta=v),
+    "index_add": lambda t, x, m, v: x.index_add(0, first(t), x[:1], alpha=v),
+    "x + v": lambda t, x, m, v: x + v,
+    "v * x": lambda t, x, m, v: v * x,
+    "x == v": lambda t, x, m, v: x == v,
+    "threshold": lambda t, x, m, v: t.nn.functional.threshold(x, v, 0),
+    "threshold's value": lambda t, x, m, v: t.nn.functional.threshold(x, 0, v),
+}
+REAL = {
+    "x < v": lambda t, x, m, v: t.view_as_real(x) < v if x.is_complex() else x < v,
+    "clamp": lambda t, x, m, v: x.clamp(max=v),
+    "clamp_": lambda t, x, m, v: x.clamp_(min=v),
+    "pad": lambda t, x, m, v: t.nn.functional.pad(x, (1, 1), value=v),
+    "leaky_relu": lambda t, x, m, v: t.nn.functional.leaky_relu(x, v),
+    "elu": lambda t, x, m, v: t.nn.functional.elu(x, v),
+    "softplus": lambda t, x, m, v: t.nn.functional.softplus(x, v),
+    "hardshrink": lambda t, x, m, v: t.nn.functional.hardshrink(x, v),
+    "softshrink": lambda t, x, m, v: t.nn.functional.softshrink(x, v),
+    "hardtanh": lambda t, x, m, v: t.nn.functional.hardtanh(x, -1e3, v),
+}
+"""Those that take no complex numbers."""
+NO_BOOLS = {"addcmul", "addmm's alpha", "addmm's beta", "addmv", "baddbmm", "clamp", "clamp_"}
+"""Those that PyTorch has not for bools, and flambeau has."""
+ROUNDED = {("pad", "int64")}
+"""Those that make a double of a number of 64 bits first, in PyTorch."""
+
+
+def refuses(t, call, kind, number):
+    dtype = getattr(t, kind)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call(t, t.ones(2, dtype=dtype), t.ones(2, 2, dtype=dtype), number)
+    except (RuntimeError, TypeError, ValueError, OverflowError):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", [*CALLS, *REAL])
+def test_numbers_are_refused_where_pytorch_refuses_them(name, kind):
+    if name in NO_BOOLS and kind == "bool":
+        kind = "int64"
+    call = (CALLS | REAL)[name]
+    numbers = {n: v for n, v in NUMBERS.items() if name in CALLS or not isinstance(v, complex)}
+    if (name, kind) in ROUNDED:
+        numbers = {n: v for n, v in numbers.items() if not abs(v) >= 2**62}
+    expected = {n for n, v in numbers.items() if refuses(torch, call, kind, v)}
+    assert {n for n, v in numbers.items() if refuses(fb, call, kind, v)} == expected
+
+
+@pytest.mark.parametrize("number", [1e300, -(2**63) - 1, 10**400, 1e300j])
+def test_what_was_refused_leaves_the_tensor_and_later_numbers_as_they_were(number):
+    x = fb.ones(3)
+    x + (number if isinstance(number, float) else 1.0)  # what arithmetic keeps of it
+    for call in (x.fill_, lambda v: x.masked_fill_(x == 1, v), lambda v: put(x, slice(2), v)):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            call(number)
+    assert x.tolist() == [1.0, 1.0, 1.0] and x._version == 0
