@@ -283,7 +283,14 @@ def _selu(
     gamma: float = 1.05070102214813232421875,
     consumed_inputs: object = None,
 ) -> Tensor:
+    if _alike(alpha, 1.6732632423543772) and _alike(gamma, 1.0507009873554805):
+        return F.selu(x)
     return gamma * F.elu(x, alpha)
+
+
+def _alike(attribute: float, number: float) -> bool:
+    """Whether an attribute, which is a float32, stands for a number."""
+    return abs(attribute - number) <= 6e-8 * abs(number)
 
 
 @operator("Celu")
@@ -305,12 +312,15 @@ def _swish(c: Context, x: Tensor, alpha: float = 1.0) -> Tensor:
 def _hard_sigmoid(
     c: Context, x: Tensor, alpha: float = 0.2, beta: float = 0.5, consumed_inputs: object = None
 ) -> Tensor:
+    if _alike(alpha, 1 / 6) and beta == 0.5:
+        return F.hardsigmoid(x)
     return (alpha * x + beta).clamp(0, 1)
 
 
 @operator("Softplus")
 def _softplus(c: Context, x: Tensor) -> Tensor:
-    return fb.logaddexp(x, fb.zeros_like(x))
+    # From there on the result is the argument.
+    return F.softplus(x, threshold=40 if x.dtype is fb.float64 else 20)
 
 
 @operator("ThresholdedRelu")

@@ -13,6 +13,7 @@ from flambeau.onnx._operators.table import (
     integers,
     number,
     operator,
+    shortest,
 )
 
 
@@ -241,7 +242,7 @@ def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 @operator("Upsample")
 def _upsample(c: Context, x: Tensor, given: Tensor | None = None, **attributes: Any) -> Tensor:
-    from flambeau.onnx._operators.resampling import resized
+    from flambeau.onnx._operators.resampling import interpolated, resized
 
     mode = attributes.get("mode", "nearest")
     scales: list[float] | None = attributes.get("scales")
@@ -251,6 +252,10 @@ def _upsample(c: Context, x: Tensor, given: Tensor | None = None, **attributes: 
         scales = [1.0, 1.0, attributes["height_scale"], attributes["width_scale"]]
     if mode not in ("nearest", "linear", "bilinear"):
         raise UnsupportedError(f"Upsample: mode {mode!r}")
+    if mode == "nearest":
+        made = interpolated(x, [shortest(each) for each in scales], None, "nearest", None)
+        if made is not None:
+            return made
     return resized(
         x,
         list(range(x.dim())),

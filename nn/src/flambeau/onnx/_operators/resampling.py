@@ -61,19 +61,27 @@ def _resize(
     given = None if scales is None or not scales.numel() else scales.tolist()
     factors = None if given is None else [shortest(each) for each in given]
     wanted = None if sizes is None or not sizes.numel() else integers(sizes)
+    whole = axes is None and keep_aspect_ratio_policy == "stretch"
+    if (
+        whole
+        and mode == "nearest"
+        and (coordinate_transformation_mode, nearest_mode) == ("asymmetric", "floor")
+    ):
+        made = interpolated(x, factors, wanted, "nearest", None)
+        if made is not None:
+            return made
     plain = coordinate_transformation_mode in ("half_pixel", "align_corners")
     if (
         plain
-        and axes is None
+        and whole
         and not antialias
         and (mode == "linear" or (mode == "cubic" and cubic_coeff_a == -0.75))
         and not exclude_outside
-        and keep_aspect_ratio_policy == "stretch"
     ):
         corners = coordinate_transformation_mode == "align_corners"
-        whole = _interpolated(x, factors, wanted, mode == "cubic", corners)
-        if whole is not None:
-            return whole
+        made = interpolated(x, factors, wanted, mode, corners)
+        if made is not None:
+            return made
     return resized(
         x,
         dims,
@@ -91,11 +99,15 @@ def _resize(
     )
 
 
-def _interpolated(
-    x: Tensor, factors: list[float] | None, sizes: list[int] | None, cubic: bool, corners: bool
+def interpolated(
+    x: Tensor,
+    factors: list[float] | None,
+    sizes: list[int] | None,
+    kind: str,
+    corners: bool | None,
 ) -> Tensor | None:
     """An image as PyTorch resamples it, in one call; None for what is no such image."""
-    names = ("bicubic" if x.dim() == 4 else "",) * 6 if cubic else MODES
+    names = MODES[kind]
     mode = names[x.dim()] if x.dim() < len(names) else ""
     if not mode or not x.dtype.is_floating_point or not x.numel():
         return None
@@ -108,11 +120,15 @@ def _interpolated(
         return None
     if not all(int(f * n) for f, n in zip(factors, x.shape, strict=True)):
         return None
-    return F.interpolate(x, scale_factor=factors[2:], mode=mode, align_corners=False)
+    return F.interpolate(x, scale_factor=factors[2:], mode=mode, align_corners=corners)
 
 
-MODES = ("", "", "", "linear", "bilinear", "trilinear")
-"""PyTorch's names of linear resampling, by the number of dimensions."""
+MODES = {
+    "linear": ("", "", "", "linear", "bilinear", "trilinear"),
+    "cubic": ("", "", "", "", "bicubic"),
+    "nearest": ("", "", "", "nearest", "nearest", "nearest"),
+}
+"""PyTorch's names of kinds of resampling, by the number of dimensions."""
 
 
 def resized(

@@ -41,7 +41,7 @@ def embedding_bag(
         starts = g.slice(starts, [0], [-1], [0])
     last = g.reshape(g.value(count, fb.int64), [1])
     ends = g.op("Concat", g.slice(starts, [1], [2**63 - 1], [0]), last, axis_i=0)
-    starts.shape = ends.shape = (None,)
+    ends.shape = (None,)
     starts, ends = g.unsqueeze(starts, [1]), g.unsqueeze(ends, [1])
     inside = g.op("And", g.op("Not", g.op("Less", places, starts)), g.op("Less", places, ends))
     if padding_idx is not None:

@@ -9,7 +9,7 @@ from flambeau.onnx._export.errors import OnnxExporterError
 from flambeau.onnx._export.graph import Graph, Value
 from flambeau.onnx._export.symbolic.convolution import tuple_of
 from flambeau.onnx._export.symbolic.shapes import padded
-from flambeau.onnx._export.table import symbolic
+from flambeau.onnx._export.table import need_number, symbolic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +124,7 @@ def _adaptive(kind: str, spatial: int, pair: bool) -> Callable[..., Any]:
     def write(g: Graph, self: Value, output_size: Any) -> Value | tuple[Value, ...]:
         wanted = output_size if isinstance(output_size, list | tuple) else [output_size]
         wanted = [
-            self.static(self.rank - spatial + d) if n is None else int(n)
+            self.static(self.rank - spatial + d) if n is None else need_number(n, "a size")
             for d, n in enumerate(wanted)
         ]
         single = self.rank == spatial + 1
