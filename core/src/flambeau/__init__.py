@@ -54,6 +54,7 @@ _tensor_methods.link()
 _engine.link()
 importlib.import_module("flambeau.ops.optimisers.optimizer_steps")
 importlib.import_module("flambeau.ops.special_functions.log_tails")
+importlib.import_module("flambeau.ops.special_functions.normal_distribution")
 _host.op_table = lambda: ops.OPS
 # The version comes along, for asking the installation would take 20 ms at every import.
 _host.register_builtin("meta", "flambeau._dispatch.meta", __version__)

@@ -65,7 +65,7 @@ def packed(result: Any) -> tuple[BatchedArray, ...] | BatchedArray:
     "hardshrink softshrink conj sgn angle real imag "
     "bessel_j0 bessel_j1 bessel_y0 bessel_y1 i0 i1 i0e i1e modified_bessel_k0 modified_bessel_k1 "
     "scaled_modified_bessel_k0 scaled_modified_bessel_k1 airy_ai erfc erfinv lgamma digamma "
-    "polygamma asinh acosh atanh view_as_real view_as_complex".split()
+    "erfcx ndtri log_ndtr polygamma asinh acosh atanh view_as_real view_as_complex".split()
 )
 def _unary(
     level: BatchLevel, op: Op, a: BatchedArray, *rest: object

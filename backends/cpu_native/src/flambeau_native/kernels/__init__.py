@@ -8,6 +8,7 @@ from typing import Any
 from flambeau_native.kernels import (
     activation,
     classification_loss,
+    counting,
     cumulative,
     elementwise,
     grid,
@@ -30,6 +31,7 @@ FAMILIES = (
     special,
     reduction,
     cumulative,
+    counting,
     norms,
     indexing,
     movement,

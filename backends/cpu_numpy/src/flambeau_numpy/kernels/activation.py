@@ -180,27 +180,6 @@ def leaky_relu_backward(grad: Array, a: Array, negative_slope: float) -> np.ndar
     )
 
 
-@quiet
-def elu(a: Array, alpha: float, scale: float, input_scale: float) -> np.ndarray:
-    """scale·a where positive, scale·alpha·(exp(input_scale·a) - 1) elsewhere."""
-    x = wide(a)
-    number = x.dtype.type
-    low = np.expm1(np.minimum(x, number(0)) * number(input_scale)) * number(alpha * scale)
-    return np.where(x > 0, x * number(scale), low).astype(a.dtype, copy=False)
-
-
-@quiet
-def elu_backward(
-    grad: Array, a: Array, alpha: float, scale: float, input_scale: float
-) -> np.ndarray:
-    """`grad` times the slope of `elu` at `a`."""
-    g, x = wide(grad), wide(a)
-    number = x.dtype.type
-    slope = np.exp(np.minimum(x, number(0)) * number(input_scale))
-    slope *= number(alpha * scale * input_scale)
-    return np.asarray(g * np.where(x > 0, number(scale), slope)).astype(grad.dtype, copy=False)
-
-
 def _gelu_block(out: Array, x: Array, t: Array, r: Array, e: Array) -> None:
     np.multiply(x, np.float32(sqrt(0.5)), e)
     erf_block(e, e, t, r)
@@ -393,8 +372,6 @@ KERNELS = {
     "softplus": softplus,
     "leaky_relu": leaky_relu,
     "leaky_relu_backward": leaky_relu_backward,
-    "elu": elu,
-    "elu_backward": elu_backward,
     "gelu": gelu,
     "gelu_backward": gelu_backward,
     "softmax": softmax,

@@ -1,4 +1,4 @@
-"""Activation functions made of straight pieces, and their gradients; 16-bit floats in float32."""
+"""Activation functions that are made of pieces, and their gradients; 16-bit floats in float32."""
 
 from __future__ import annotations
 
@@ -69,7 +69,30 @@ def _softshrink(x: Array, size: float) -> Array:
     return np.where(x > by, x - by, np.where(x < -by, x + by, x - x))
 
 
+@quiet
+def elu(a: Array, alpha: float, scale: float, input_scale: float) -> np.ndarray:
+    """scale·a where positive, scale·alpha·(exp(input_scale·a) - 1) elsewhere."""
+    x = wide(a)
+    number = x.dtype.type
+    low = np.expm1(np.minimum(x, number(0)) * number(input_scale)) * number(alpha * scale)
+    return np.where(x > 0, x * number(scale), low).astype(a.dtype, copy=False)
+
+
+@quiet
+def elu_backward(
+    grad: Array, a: Array, alpha: float, scale: float, input_scale: float
+) -> np.ndarray:
+    """`grad` times the slope of `elu` at `a`."""
+    g, x = wide(grad), wide(a)
+    number = x.dtype.type
+    slope = np.exp(np.minimum(x, number(0)) * number(input_scale))
+    slope *= number(alpha * scale * input_scale)
+    return np.asarray(g * np.where(x > 0, number(scale), slope)).astype(grad.dtype, copy=False)
+
+
 PIECEWISE = {
+    "elu": elu,
+    "elu_backward": elu_backward,
     "hardtanh": _rounded_once(_bounded),
     "hardtanh_backward": _rounded_once(_hardtanh_backward),
     "hardsigmoid": _rounded_once(_hardsigmoid),

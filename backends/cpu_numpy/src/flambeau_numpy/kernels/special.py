@@ -168,7 +168,24 @@ def _wide_beta(a: Array, b: Array) -> Array:
     return (a >= 100) & (b >= 100) & (a + b >= 1e6) & (a + b < 1e300)
 
 
+def airy_ai(x: Array) -> Array:
+    """SciPy's Airy function, and its asymptotic form (10.4.60) where SciPy has none."""
+    found = np.asarray(special.airy(x)[0])
+    far = np.isinf(x) | (x < -1e5)
+    if far.any():
+        root = np.sqrt(-x[far])
+        angle = x[far] * root * (-2 / 3)
+        sine, cosine = np.sin(angle), np.cos(angle)
+        wave = sine + cosine - (cosine - sine) * (5 / 72) / angle
+        found[far] = wave / np.sqrt(root * (2 * pi))
+    return found
+
+
 KERNELS = {
+    "airy_ai": _in_double(airy_ai),
+    "erfcx": _in_double(special.erfcx),
+    "ndtri": _in_double(special.ndtri),
+    "log_ndtr": _in_double(special.log_ndtr),
     "beta_tail": _in_double(beta_tail),
     "betaincinv": _in_double(betaincinv),
     "gammaincinv": _in_double(gammaincinv),

@@ -15,7 +15,7 @@ from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import tensor
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
-from flambeau.ops.declaration.table import OPS
+from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.shapes.movement import cat
 
@@ -348,7 +348,7 @@ def searchsorted(
             f"boundaries tensor {list(edges.shape)} and input value tensor {list(x.shape)}"
         )
     shape = tuple(x.shape)
-    found = _bisected(edges, x.reshape(-1) if edges.dim() == 1 else x, right).reshape(shape)
+    found = _searchsorted(edges, x.reshape(-1) if edges.dim() == 1 else x, right).reshape(shape)
     return deliver(
         cast(found, D.int32) if out_int32 else found,
         out,
@@ -359,7 +359,8 @@ def searchsorted(
     )
 
 
-def _bisected(edges: Tensor, x: Tensor, right: bool) -> Tensor:
+@composite(differentiable=False, out=D.int64)
+def _searchsorted(edges: Tensor, x: Tensor, right: bool) -> Tensor:
     """Binary search of all values at once: log₂ n rounds of one comparison each."""
     n = edges.shape[-1]
     low = x.new_zeros(tuple(x.shape), dtype=D.int64)
@@ -373,6 +374,17 @@ def _bisected(edges: Tensor, x: Tensor, right: bool) -> Tensor:
         low = where(before, middle + 1, low)
         high = where(before, high, middle)
     return low
+
+
+@_searchsorted.samples(D.float32, D.float64, D.int64, D.int32)
+def _(S):
+    edges, rows = S.Arr((7,), kind="distinct"), S.Arr((2, 5), kind="distinct")
+    return [
+        S.Sample((edges, S.Arr((6,)), False), "before equal ones"),
+        S.Sample((edges, S.Arr((6,)), True), "after equal ones"),
+        S.Sample((rows, S.Arr((2, 3)), True), "of rows"),
+        S.Sample((S.Arr((0,)), S.Arr((6,)), False), "of nothing"),
+    ]
 
 
 @public(method=False)

@@ -10,10 +10,11 @@ import math
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.dispatch import cast, slow_unary
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import binary, exp, isnan, log, log1p, where
 from flambeau.ops.special_functions.special import erfc, erfinv
 
@@ -45,8 +46,22 @@ def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.special.ndtri(fb.tensor([0.5, 0.8413]))
     tensor([0.0000, 0.9998])
     """
-    p, dtype = _wide("ndtri", input)
-    return deliver(cast(_quantile(p), dtype), out, input)
+    return deliver(slow_unary("ndtri", need_tensor(input, "ndtri", "input")), out, input)
+
+
+@composite(
+    promotes="float",
+    refuses_complex='"ndtri" is not implemented for complex numbers',
+    title="SpecialNdtriBackward0",
+)
+def _ndtri(self: Tensor) -> Tensor:
+    return cast(_quantile(cast(self, D.float64)), self.dtype)
+
+
+@_ndtri.gradient
+def _(F, g, result):
+    density = F.exp(F.mul(F.mul(result, result), F.scalar(0.5, result)))
+    return F.mul(g, F.mul(density, F.scalar(math.sqrt(2 * math.pi), result)))
 
 
 def _quantile(p: Tensor) -> Tensor:
@@ -73,8 +88,22 @@ def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.special.erfcx(fb.tensor([0.0, 10.0]))
     tensor([1.0000, 0.0561])
     """
-    x, dtype = _wide("erfcx", input)
-    return deliver(cast(_scaled_tail(x), dtype), out, input)
+    return deliver(slow_unary("erfcx", need_tensor(input, "erfcx", "input")), out, input)
+
+
+@composite(
+    promotes="float",
+    refuses_complex='"erfcx" is not implemented for complex numbers',
+    title="SpecialErfcxBackward0",
+)
+def _erfcx(self: Tensor) -> Tensor:
+    return cast(_scaled_tail(cast(self, D.float64)), self.dtype)
+
+
+@_erfcx.gradient
+def _(F, g, self, result):
+    twice = F.mul(F.mul(self, result), F.scalar(2, self))
+    return F.mul(g, F.sub(twice, F.scalar(2 / math.sqrt(math.pi), self)))
 
 
 def _scaled_tail(x: Tensor) -> Tensor:
@@ -96,8 +125,33 @@ def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.special.log_ndtr(fb.tensor([-40.0, 0.0]))
     tensor([-8.0461e+02, -6.9315e-01])
     """
-    x, dtype = _wide("log_ndtr", input)
-    return deliver(cast(_log_lower(x), dtype), out, input)
+    return deliver(slow_unary("log_ndtr", need_tensor(input, "log_ndtr", "input")), out, input)
+
+
+@composite(
+    promotes="float",
+    refuses_complex='"log_ndtr" is not implemented for complex numbers',
+    title="SpecialLogNdtrBackward0",
+)
+def _log_ndtr(self: Tensor) -> Tensor:
+    return cast(_log_lower(cast(self, D.float64)), self.dtype)
+
+
+@_log_ndtr.gradient
+def _(F, g, self):
+    scaled = F.erfcx(F.mul(self, F.scalar(-_ROOT_HALF, self)))
+    return F.mul(g, F.div(F.scalar(math.sqrt(2 / math.pi), self), scaled))
+
+
+@_ndtri.samples
+def _(S):
+    return S.pointwise(S.Arr((2, 3), low=0.05, high=0.95))
+
+
+@_erfcx.samples
+@_log_ndtr.samples
+def _(S):
+    return S.pointwise(S.Arr((2, 3)))
 
 
 def _log_lower(x: Tensor) -> Tensor:
