@@ -118,6 +118,64 @@ static void NAME(layer_norm_backward)(const Args *k) {
     }
 }
 
+/* Two sums over a channel's planes of all images, which may be too short for sums of their own: lanes of
+   some two thousand elements, whose sums go to double. */
+#define LANES (int)(64 / sizeof(T))
+#define BLOCK 2048
+#define OVER_PLANES(name, first, second)                                                          \
+    INLINE void NAME(name)(const T *x, const T *g, int64_t images, int64_t stride, int64_t n,     \
+                           T mean, double *sums) {                                                \
+        const int64_t step = n < BLOCK ? BLOCK / n : 1;                                           \
+        (void)mean;                                                                               \
+        sums[0] = sums[1] = 0;                                                                    \
+        for (int64_t start = 0; start < images; start += step) {                                  \
+            const int64_t last = images - start < step ? images : start + step;                   \
+            T lanes0[LANES] = {0}, lanes1[LANES] = {0}, rest0 = 0, rest1 = 0;                     \
+            for (int64_t i = start; i < last; i++) {                                              \
+                const T *restrict a = x + i * stride, *restrict b = g + i * stride;               \
+                int64_t j = 0;                                                                    \
+                for (; j + LANES <= n; j += LANES) {                                              \
+                    _Pragma("omp simd") for (int l = 0; l < LANES; l++) {                         \
+                        const T y = a[j + l], h = b[j + l];                                       \
+                        (void)h;                                                                  \
+                        lanes0[l] += first;                                                       \
+                        lanes1[l] += second;                                                      \
+                    }                                                                             \
+                }                                                                                 \
+                for (; j < n; j++) {                                                              \
+                    const T y = a[j], h = b[j];                                                   \
+                    (void)h;                                                                      \
+                    rest0 += first;                                                               \
+                    rest1 += second;                                                              \
+                }                                                                                 \
+            }                                                                                     \
+            _Pragma("omp simd reduction(+ : rest0, rest1)") for (int l = 0; l < LANES; l++) {     \
+                rest0 += lanes0[l];                                                               \
+                rest1 += lanes1[l];                                                               \
+            }                                                                                     \
+            sums[0] += rest0;                                                                     \
+            sums[1] += rest1;                                                                     \
+        }                                                                                         \
+    }
+OVER_PLANES(total_of_planes, y, 0)
+OVER_PLANES(squares_of_planes, (y - mean) * (y - mean), 0)
+OVER_PLANES(slopes_of_planes, h, h *(y - mean))
+#undef OVER_PLANES
+#undef BLOCK
+
+/* A plane, a whole vector after the other. */
+#define OVER_PLANE(result)                                                                        \
+    do {                                                                                          \
+        int64_t j = 0;                                                                            \
+        for (; j + LANES <= n; j += LANES) {                                                      \
+            _Pragma("omp simd") for (int l = 0; l < LANES; l++) {                                 \
+                const int64_t at = j + l;                                                         \
+                to[at] = result;                                                                  \
+            }                                                                                     \
+        }                                                                                         \
+        for (int64_t at = j; at < n; at++) to[at] = result;                                       \
+    } while (0)
+
 WIDE static void NAME(batch_norm_train_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Norm) *c = context;
     const int64_t n = c->n, stride = c->channels * n, images = n > 0 ? c->images : 0;
@@ -125,11 +183,11 @@ WIDE static void NAME(batch_norm_train_step)(const void *context, int64_t begin,
     for (int64_t channel = begin; channel < end; channel++) {
         const T *x = c->x + channel * n;
         T *out = c->out + channel * n;
-        double total = 0, squares = 0;
-        for (int64_t i = 0; i < images; i++) total += NAME(total)(x + i * stride, n);
-        const T mean = (T)(total / count);
-        for (int64_t i = 0; i < images; i++) squares += NAME(squares)(x + i * stride, n, mean);
-        const T invstd = (T)(1 / sqrt(squares / count + c->eps));
+        double sums[2];
+        NAME(total_of_planes)(x, x, images, stride, n, 0, sums);
+        const T mean = (T)(sums[0] / count);
+        NAME(squares_of_planes)(x, x, images, stride, n, mean, sums);
+        const T invstd = (T)(1 / sqrt(sums[0] / count + c->eps));
         const T scale = c->weight != NULL ? invstd * c->weight[channel] : invstd;
         const T shift = c->bias != NULL ? c->bias[channel] : 0;
         c->mean[channel] = mean;
@@ -137,8 +195,7 @@ WIDE static void NAME(batch_norm_train_step)(const void *context, int64_t begin,
         for (int64_t i = 0; i < images; i++) {
             const T *restrict from = x + i * stride;
             T *restrict to = out + i * stride;
-#pragma omp simd
-            for (int64_t j = 0; j < n; j++) to[j] = (from[j] - mean) * scale + shift;
+            OVER_PLANE((from[at] - mean) * scale + shift);
         }
     }
 }
@@ -156,12 +213,11 @@ WIDE static void NAME(batch_norm_step)(const void *context, int64_t begin, int64
     for (int64_t plane = begin; plane < end; plane++) {
         const int64_t channel = plane % c->channels;
         const T *restrict x = c->x + plane * n;
-        T *restrict out = c->out + plane * n;
+        T *restrict to = c->out + plane * n;
         const T mean = c->mean[channel];
         const T scale = c->invstd[channel] * (c->weight != NULL ? c->weight[channel] : 1);
         const T shift = c->bias != NULL ? c->bias[channel] : 0;
-#pragma omp simd
-        for (int64_t j = 0; j < n; j++) out[j] = (x[j] - mean) * scale + shift;
+        OVER_PLANE((x[at] - mean) * scale + shift);
     }
 }
 
@@ -180,19 +236,9 @@ WIDE static void NAME(batch_norm_backward_step)(const void *context, int64_t beg
         const T *x = c->x + channel * n, *g = c->g + channel * n;
         T *out = c->out + channel * n;
         const T mean = c->mean[channel], invstd = c->invstd[channel];
-        double sum = 0, dot = 0;
-        for (int64_t i = 0; i < images; i++) {
-            const T *restrict a = x + i * stride, *restrict b = g + i * stride;
-            T s = 0, d = 0;
-#pragma omp simd reduction(+ : s, d)
-            for (int64_t j = 0; j < n; j++) {
-                s += b[j];
-                d += b[j] * (a[j] - mean);
-            }
-            sum += s;
-            dot += d;
-        }
-        dot *= invstd;
+        double sums[2];
+        NAME(slopes_of_planes)(x, g, images, stride, n, mean, sums);
+        const double sum = sums[0], dot = sums[1] * invstd;
         c->over_bias[channel] = (T)sum;
         c->over_weight[channel] = (T)dot;
         const T scale = c->weight != NULL ? invstd * c->weight[channel] : invstd;
@@ -200,9 +246,7 @@ WIDE static void NAME(batch_norm_backward_step)(const void *context, int64_t beg
         for (int64_t i = 0; i < images; i++) {
             const T *restrict a = x + i * stride, *restrict b = g + i * stride;
             T *restrict to = out + i * stride;
-#pragma omp simd
-            for (int64_t j = 0; j < n; j++)
-                to[j] = scale * (b[j] - centre - (a[j] - mean) * slope);
+            OVER_PLANE(scale * (b[at] - centre - (a[at] - mean) * slope));
         }
     }
 }
@@ -213,3 +257,5 @@ static void NAME(batch_norm_backward)(const Args *k) {
                     .images = k->n[0], .channels = k->n[1], .n = k->n[2]};
     split(NAME(batch_norm_backward_step), &c, c.channels, team(k, c.images * c.channels * c.n));
 }
+#undef OVER_PLANE
+#undef LANES

@@ -36,6 +36,11 @@ def _folded(shape: Dims, dims: Dims, keepdim: bool) -> tuple[Dims, int, int, int
     return left, prod(shape[:first]), prod(shape[first:end]), prod(shape[end:])
 
 
+def _is_of_channels(dims: Dims, rank: int) -> bool:
+    """Whether the second dimension alone is left of several images: that of a bias's gradient."""
+    return sorted(dims) == [0, *range(2, rank)]
+
+
 def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
     """The kernel of a reduction: the compiled `function` where it applies, else that of NumPy."""
     general = halves_by(lambda: kernel, otherwise(name))
@@ -58,6 +63,10 @@ def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
             return general(a, dims, keepdim)
         folded = _folded(shape, dims, keepdim)
         if folded is None:
+            if divides and not mean and _is_of_channels(dims, len(shape)):
+                of_images = kernel(a, (0,), False)
+                found = kernel(of_images, tuple(range(1, of_images.ndim)), False)
+                return found.reshape([1, -1, *[1] * (len(shape) - 2)]) if keepdim else found
             return general(a, dims, keepdim)
         left, before, count, after = folded
         out = made(left, dtype)
