@@ -438,3 +438,83 @@ def test_a_call_of_what_is_no_module_is_named_by_its_type():
     made = fx.GraphModule({"other": len}, graph)
     with pytest.raises(RuntimeError, match="does not reference an nn.Module, but builtin_function"):
         made.graph.lint()
+
+
+def test_a_function_of_containers_refuses_others_than_were_traced():
+    def total(parts, scale):
+        return {"total": sum(parts["x"]) * scale, "last": parts["y"]}
+
+    given = {"parts": {"x": [fx.PH, fx.PH], "y": (fx.PH, None)}}
+    traced = fx.symbolic_trace(total, concrete_args=given)
+    one, two = fb.ones(1), fb.full((1,), 2.0)
+    for run in (traced, copy.deepcopy(traced), fx.Transformer(traced).transform()):
+        found = run({"x": [one, two], "y": (two, None)}, 3)
+        assert found["total"].item() == 9
+        assert found["last"][0] is two
+    for parts in (
+        {"x": [one], "y": (two, None)},
+        {"x": (one, two), "y": (two, None)},
+        {"x": [one, two]},
+        {"x": [one, two], "z": (two, None)},
+        [one, two],
+        None,
+    ):
+        with pytest.raises(ValueError, match="traced"):
+            traced(parts, 3)
+    with pytest.raises(AssertionError, match="specialized to have value None"):
+        traced({"x": [one, two], "y": (two, two)}, 3)
+    with pytest.raises(NotImplementedError, match="functools.partial"):
+        fx.symbolic_trace(lambda x, *rest: x[0], concrete_args={"x": [fx.PH]})
+
+
+def test_lists_that_do_not_change_are_containers():
+    tree = fb.utils._pytree
+    for frozen in (
+        fx.immutable_collections.immutable_list([1, [2, 3]]),
+        fx.immutable_collections.immutable_dict(a=1, b=[2, 3]),
+    ):
+        leaves, spec = tree.tree_flatten(frozen)
+        assert leaves == [1, 2, 3]
+        back = tree.tree_unflatten(leaves, spec)
+        assert back == frozen
+        assert type(back) is type(frozen)
+
+
+def test_operators_of_bits_write_to_nothing():
+    class Strict(fx.Tracer):
+        check_mutable_operations = True
+
+    graph = Strict().trace(lambda x: (x & 1, x | 1))
+    assert [n.target for n in graph.nodes][1:3] == [operator.and_, operator.or_]
+    with pytest.raises(RuntimeError, match="mutable operation"):
+        Strict().trace(lambda x: fb.log_(x))
+
+
+class Pair(metaclass=fx.ProxyableClassMeta):
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def add(self, other):
+        return Pair(self.left + other.left, self.right + other.right)
+
+
+def test_classes_may_be_made_in_traced_programs():
+    traced = fx.symbolic_trace(lambda pair, x: pair.add(Pair(x, right=2 * x)))
+    assert [n.target for n in traced.graph.nodes if n.op == "call_function"][-1] is Pair
+    found = traced(Pair(1, 2), 3)
+    assert (found.left, found.right) == (4, 8)
+    assert isinstance(Pair(1, 2), Pair)
+
+
+def test_a_script_sees_the_asserts_of_a_graph():
+    def checked(x):
+        fb._assert(x.size(0) > 1, "too few")
+        fb._assert(x.sum() > 0, "negative")
+        return x + 1
+
+    scripted = fb.jit.script(fx.symbolic_trace(checked))
+    assert scripted(fb.ones(2)).tolist() == [2.0, 2.0]
+    for x, text in ((fb.ones(1), "too few"), (-fb.ones(2), "negative")):
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=text):
+                scripted(x)

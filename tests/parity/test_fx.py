@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import operator
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union  # noqa: UP035
 
 import pytest
 
@@ -167,3 +168,107 @@ def test_patterns_are_replaced_alike(number):
         found.append((len(matches), traced.code, traced(x, x.neg() + 1).sum().item()))
     assert found[0][:2] == found[1][:2]
     assert found[0][2] == pytest.approx(found[1][2], rel=1e-12)
+
+
+def stacked(lib):
+    def program(x, parts, flag):
+        total = parts["a"][0] + parts["a"][1] if flag else parts["b"]
+        return {"sum": total + x, "size": (x, total)}
+
+    return program
+
+
+def test_containers_among_fixed_arguments_are_taken_apart_alike():
+    found = []
+    for lib in (fb, torch):
+        fx = importlib.import_module(f"{lib.__name__}.fx")
+        inputs = {"parts": {"a": (fx.PH, fx.PH), "b": fx.PH}, "flag": True}
+        traced = fx.symbolic_trace(stacked(lib), concrete_args=inputs)
+        x, y, z = (lib.tensor([float(n)]) for n in range(3))
+        given = x, {"a": (y, z), "b": x}, True
+        outs = [
+            traced(*given),
+            traced.graph.process_outputs(
+                fx.GraphModule({}, copied(fx, traced))(*traced.graph.process_inputs(*given))
+            ),
+            fx.Interpreter(traced).run(*given),
+            fx.symbolic_trace(traced)(*given),
+        ]
+        names = [(n.op, n.name) for n in traced.graph.nodes if n.op == "placeholder"]
+        found.append(([{k: str(v) for k, v in out.items()} for out in outs], names))
+    assert found[0] == found[1]
+
+
+def copied(fx, traced):
+    graph = fx.Graph()
+    graph.output(graph.graph_copy(traced.graph, {}))
+    return graph
+
+
+class Labelled(NamedTuple):
+    x: int
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        List[str],  # noqa: UP006
+        list[str],
+        Dict[str, List[int]],  # noqa: UP006
+        Optional[int],  # noqa: UP045
+        Union[int, str],  # noqa: UP007
+        Tuple[int, float],  # noqa: UP006
+        dict[str, tuple[int, ...]],
+        int,
+        Labelled,
+    ],
+    ids=str,
+)
+def test_annotations_are_written_alike(kind):
+    found = []
+    for lib in (fb, torch):
+        fx = importlib.import_module(f"{lib.__name__}.fx")
+
+        def program(x):
+            return x
+
+        program.__annotations__.update(x=kind, **{"return": kind})
+        traced = fx.symbolic_trace(program)
+        assert traced(3) == 3
+        found.append(traced.code.replace("_,", "...,").replace(",_]", ",...]"))
+    assert found[0] == found[1]
+
+
+METHODS = {
+    "masked_fill": lambda t: lambda x: t.ones(2, 2).masked_fill(x > 1, 0.5),
+    "reshape": lambda t: lambda x: t.ones(4).reshape(x.size(0), 2),
+    "repeat": lambda t: lambda x: t.ones(3).repeat(x.size(0), 1),
+    "to": lambda t: lambda x: t.ones(3).to(x),
+    "type_as": lambda t: lambda x: t.ones(3).type_as(x),
+    "add_": lambda t: lambda x: t.ones(2, 2).add_(x),
+    "copy_": lambda t: lambda x: t.ones(2, 2).copy_(x),
+    "log_": lambda t: lambda x: t.log_(x + 1),
+    "index": lambda t: lambda x: t.arange(3)[x.long()],
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_tensors_that_the_program_has_are_nodes(name):
+    found = []
+    for lib in (fb, torch):
+        fx = importlib.import_module(f"{lib.__name__}.fx")
+        traced = fx.symbolic_trace(METHODS[name](lib))
+        x = lib.tensor([[0.0, 1.0], [2.0, 1.0]])
+        found.append((traced.code, str(traced(x))))
+    assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+def test_scripts_in_traced_programs_are_nodes():
+    found = []
+    for lib in (fb, torch):
+        fx = importlib.import_module(f"{lib.__name__}.fx")
+        net = lib.nn.Sequential(lib.jit.script(lib.nn.ReLU()), lib.nn.Tanh())
+        traced = fx.symbolic_trace(net)
+        found.append(([n.op for n in traced.graph.nodes], str(traced(lib.ones(2)))))
+    assert found[0] == found[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, update_wrapper, wraps
@@ -374,6 +375,9 @@ _OF_TENSORS = (
 """Functions that are no ops, and that classes of the program see called all the same."""
 
 
+_INPLACE = "flambeau._api.inplace_functions"
+
+
 def _intercept_own() -> list[_Change]:
     import flambeau
     from flambeau._api import functions as _functions
@@ -384,6 +388,7 @@ def _intercept_own() -> list[_Change]:
     public = flambeau.__dict__
     changes += _intercept(public, [n for n in names if n in public and public[n] is raw[n]])
     changes += _intercept(public, (*_OF_LIBRARIES, *_OF_TENSORS))
+    changes += _intercept(public, sys.modules[_INPLACE].__all__)
     for namespace in libraries:
         changes += _intercept(namespace, namespace["__all__"])
     return changes

@@ -857,6 +857,15 @@ _EXACT = {T.TENSOR: "Tensor", T.INT: "_int", T.FLOAT: "_float", T.BOOL: "_bool",
 _MISSING: Any = type("Missing", (), {})()
 
 
+class OverriddenError(Exception):
+    """An argument is no tensor, and says by ``__torch_function__`` what calls with it do."""
+
+    def call(self, function: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+        """What it makes of the call of a function."""
+        kind = type(self.args[0])
+        return kind.__torch_function__(function, (kind,), args, kwargs)
+
+
 def _cast_argument(function: ScriptFunction) -> Callable[[Any, int], Any]:
     skip = 1 if function.owner is not None else 0
 
@@ -872,6 +881,8 @@ def _cast_argument(function: ScriptFunction) -> Callable[[Any, int], Any]:
                 value = [value] * argument.size
             return cast(value, argument.type)
         except (TypeError, ValueError):
+            if hasattr(type(value), "__torch_function__"):
+                raise OverriddenError(value) from None
             hint = (
                 "\nInferred the value for argument to be of type 'Tensor' because it was not "
                 "annotated with an explicit type."

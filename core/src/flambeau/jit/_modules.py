@@ -59,6 +59,13 @@ class ScriptMethod:
         except TypeError:
             compiler.execute.refuse(self.function, args, kwargs)
             raise
+        except compiler.execute.OverriddenError as overridden:
+            return overridden.call(self, args, kwargs)
+
+    @property
+    def owner(self) -> Module:
+        """The module."""
+        return self.of
 
     @property
     def graph(self) -> Graph:

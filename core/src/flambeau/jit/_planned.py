@@ -255,7 +255,7 @@ class Planned:
 
     def _from(
         self, plan: Entry, leaves: list[Any], state: list[Any], given: tuple[Any, ...]
-    ) -> Any:
+    ) -> object:
         if plan.records_only:
             return plan.record(leaves, state, partial(self.function, *given))
         return plan.give(leaves, state)

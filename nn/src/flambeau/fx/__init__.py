@@ -17,7 +17,7 @@ graph():
 """
 
 from flambeau.fx import passes, subgraph_rewriter
-from flambeau.fx._symbolic_trace import PH, Tracer, symbolic_trace, wrap
+from flambeau.fx._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
 from flambeau.fx.graph import CodeGen, Graph
 from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.interpreter import Interpreter, Transformer
@@ -33,6 +33,7 @@ __all__ = [
     "Interpreter",
     "Node",
     "Proxy",
+    "ProxyableClassMeta",
     "Tracer",
     "Transformer",
     "has_side_effect",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -150,7 +151,11 @@ class _Writer:
         origin = getattr(t, "__origin__", None)
         if origin is None:
             return self.use(getattr(t, "__name__", None) or repr(t), t)
-        return self.use(repr(t).translate(_PUNCTUATION), t)
+        of, parts = _ALIASES.get(origin) if type(t).__module__ == "typing" else origin, t.__args__
+        if of is None or not parts or not all(map(_is_spelt, parts)):
+            return self.use(repr(t).translate(_PUNCTUATION), t)
+        name = self.use(type_name(of) if isinstance(of, type) else repr(of), of)
+        return f"{name}[{','.join('...' if part is ... else self.type(part) for part in parts)}]"
 
     def text(self, a: Any) -> str:
         """An argument as code."""
@@ -226,6 +231,20 @@ class _Writer:
 _PUNCTUATION = str.maketrans(dict.fromkeys("[], .|~'\"", "_"))
 
 
+_ALIASES = {
+    list: typing.List,  # noqa: UP006 - annotations that are written so are printed so
+    dict: typing.Dict,  # noqa: UP006
+    set: typing.Set,  # noqa: UP006
+    tuple: typing.Tuple,  # noqa: UP006
+    typing.Union: typing.Union,
+}
+
+
+def _is_spelt(part: object) -> bool:
+    """Whether an argument of an annotation is written as itself: a type, or one with arguments."""
+    return part is ... or isinstance(part, type) or getattr(part, "__origin__", None) is not None
+
+
 def last_uses(graph: Graph) -> dict[Node, list[Node]]:
     """For each node, those whose last user it is."""
     seen: set[Node] = set()
@@ -245,6 +264,8 @@ def last_uses(graph: Graph) -> dict[Node, list[Node]]:
 
 
 def _is_ours(value: object) -> bool:
+    if hasattr(value, "inlined_graph"):  # a script, of which only the class is
+        return False
     place = getattr(value, "__module__", None) or ""
     return place.split(".")[0] == "flambeau"
 

@@ -17,6 +17,8 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+from flambeau.fx._methods import METHODS, as_node, find_proxy
+from flambeau.fx._trees import TreeCodeGen, over_leaves
 from flambeau.fx.graph import Graph
 from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.node import Argument
@@ -33,7 +35,15 @@ if TYPE_CHECKING:
     from flambeau.fx.node import Node
 
 
-__all__ = ["PH", "PHBase", "Tracer", "is_fx_symbolic_tracing", "symbolic_trace", "wrap"]
+__all__ = [
+    "PH",
+    "PHBase",
+    "ProxyableClassMeta",
+    "Tracer",
+    "is_fx_symbolic_tracing",
+    "symbolic_trace",
+    "wrap",
+]
 
 _tracing = threading.local()
 
@@ -46,6 +56,30 @@ class PHBase:
 
 
 PH = PHBase()
+
+
+class ProxyableClassMeta(type):
+    """The metaclass of classes whose objects may be made in traced programs.
+
+    Where an argument is a proxy, the call of the class is a node.
+
+    >>> import flambeau as fb
+    >>> class Pair(metaclass=fb.fx.ProxyableClassMeta):
+    ...     def __init__(self, left, right):
+    ...         self.left, self.right = left, right
+    ...     def add(self, other):
+    ...         return Pair(self.left + other.left, self.right + other.right)
+    >>> traced = fb.fx.symbolic_trace(lambda pair, x: pair.add(Pair(x, x)))
+    >>> [node.op for node in traced.graph.nodes]
+    ['placeholder', 'placeholder', 'call_function', 'call_method', 'output']
+    >>> traced(Pair(1, 2), 3).right
+    5
+    """
+
+    def __call__(cls, *args: object, **kwargs: object) -> object:
+        if (proxy := find_proxy(args, kwargs)) is not None and is_fx_symbolic_tracing():
+            return proxy.tracer.create_proxy("call_function", cls, args, kwargs)
+        return super().__call__(*args, **kwargs)
 
 
 def is_fx_symbolic_tracing() -> bool:
@@ -289,6 +323,13 @@ False), kwargs = {})
             args.append(self.root)
         parameters = inspect.signature(function).parameters
         concrete = self._named(concrete_args, names[begin:total])
+        if not all(map(fb.utils._pytree.tree_is_leaf, concrete.values())):
+            if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+                raise NotImplementedError(
+                    f"concrete_args of {function.__name__}(): containers beside *args or **kwargs "
+                    "are not taken apart; bind the argument with functools.partial instead"
+                )
+            return self._leaves(_by_place(root_fn, function), args, names[begin:total], concrete)
         for name in names[begin:total]:
             default = parameters[name].default
             args.append(self._input(name, default, concrete, function))
@@ -320,13 +361,36 @@ False), kwargs = {})
         kind = _annotation(function, name)
         if name not in concrete or concrete[name] is PH:
             return self.create_proxy("placeholder", name, given, {}, type_expr=kind)
-        value = concrete[name]
-        if isinstance(value, tuple | list | dict):
-            raise NotImplementedError(
-                f"concrete_args[{name!r}]: containers are not looked into; bind the argument with "
-                "functools.partial instead"
-            )
-        proxy = self.create_proxy("placeholder", f"{name}_1", given, {})
+        return self._specialised(name, f"{name}_1", given, concrete[name])
+
+    def _leaves(
+        self,
+        function: Callable[..., object],
+        args: list[object],
+        names: list[str],
+        concrete: dict[str, Any],
+    ) -> tuple[Callable[..., object], list[object]]:
+        """A function whose inputs are the leaves of its arguments, and these."""
+        trees = fb.utils._pytree
+        values = [concrete.get(name, PH) for name in names]
+        self.graph.set_codegen(codegen := TreeCodeGen(names, trees.tree_structure(values)))
+        before = len(args)
+        for name, value in zip(names, values, strict=True):
+            if name not in concrete:
+                args.append(self._input(name, inspect.Parameter.empty, concrete, function))
+                continue
+            for at, leaf in enumerate(trees.tree_leaves(value), 1):
+                if isinstance(leaf, PHBase):
+                    args.append(self.create_proxy("placeholder", f"{name}_{at}", (), {}))
+                else:
+                    args.append(self._specialised(name, f"{name}_{at}", (), leaf))
+        return over_leaves(function, before, codegen), args
+
+    def _specialised(
+        self, name: str, place: str, given: tuple[Any, ...], value: object | None
+    ) -> object:
+        """A value that an input has to have; the graph looks at it."""
+        proxy = self.create_proxy("placeholder", place, given, {})
         message = f"{name} has been specialized to have value {value} but got another value"
         if value is None:
             self.create_proxy("call_function", _assert_is_none, (proxy, message), {})
@@ -384,10 +448,11 @@ False), kwargs = {})
         }
         if not isinstance(fn, FunctionType):
             raise AssertionError(f"Expected FunctionType, got {type(fn)}")
+        function = inspect.unwrap(fn)
         fn, args = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
-        with self._patched(inspect.unwrap(fn)):
+        with self._patched(function):
             result = self.create_arg(fn(*args))
-        kind = _annotation(inspect.unwrap(fn), "return")
+        kind = _annotation(function, "return")
         self.create_node("output", "output", (result,), {}, type_expr=kind)
         self.submodule_paths = None
         return self.graph
@@ -429,6 +494,8 @@ False), kwargs = {})
             namespaces.callback(patches.undo)
             patches.attribute(Module, "__call__", call)
             patches.attribute(Module, "__getattr__", get)
+            for name in METHODS:
+                patches.attribute(fb.Tensor, name, as_node(getattr(fb.Tensor, name), name))
             look_at(fn)
             for module in self._autowrap_search:
                 self._autowrap(patches, vars(module))
@@ -465,7 +532,7 @@ def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def kept(*args: object, **kwargs: object) -> object:
-        proxy = _find_proxy(args, kwargs)
+        proxy = find_proxy(args, kwargs)
         if proxy is None:
             return function(*args, **kwargs)
         made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
@@ -473,20 +540,6 @@ def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
         return made
 
     return kept
-
-
-def _find_proxy(*places: object) -> Proxy | None:
-    for place in places:
-        if isinstance(place, Proxy):
-            return place
-        inner = None
-        if isinstance(place, tuple | list):
-            inner = _find_proxy(*place)
-        elif isinstance(place, dict):
-            inner = _find_proxy(*place.values())
-        if inner is not None:
-            return inner
-    return None
 
 
 def _by_place(called: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:

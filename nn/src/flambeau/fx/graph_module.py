@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau as fb
 from flambeau.fx._codegen import PythonCode
 from flambeau.fx._names import OWN_GLOBALS
+from flambeau.fx._trees import TreeCodeGen
 from flambeau.fx.graph import Graph
 from flambeau.nn import Module, Parameter
 from flambeau.overrides import all_take_as_annotated
@@ -108,6 +109,9 @@ class GraphModule(Module):
 
     def recompile(self) -> PythonCode:
         """Make ``forward`` from the graph as it is now."""
+        codegen = self._graph._codegen
+        if isinstance(codegen, TreeCodeGen):  # what its code reads
+            self.__dict__.update(_in_spec=codegen.in_spec, _out_spec=codegen.out_spec)
         made = self._graph.python_code(root_module="self")
         self.__dict__["_code"] = made.src
         type(self).forward = _forward_of(made.src, made.globals)  # type: ignore[method-assign]

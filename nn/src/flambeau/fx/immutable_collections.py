@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import flambeau as fb
+
 __all__ = ["immutable_dict", "immutable_list"]
 
 
@@ -56,3 +58,13 @@ for _name in (
     setattr(immutable_list, _name, _refuse)
 for _name in "__delitem__ __ior__ __setitem__ clear pop popitem setdefault update".split():
     setattr(immutable_dict, _name, _refuse)
+
+
+fb.utils._pytree.register_pytree_node(
+    immutable_list, lambda a: (list(a), None), lambda parts, _: immutable_list(parts)
+)
+fb.utils._pytree.register_pytree_node(
+    immutable_dict,
+    lambda a: (list(a.values()), list(a)),
+    lambda parts, keys: immutable_dict(zip(keys, parts, strict=True)),
+)

@@ -13,6 +13,7 @@ import flambeau as fb
 from flambeau.fx._operators import INPLACE, OPERATORS
 from flambeau.fx.graph import Graph
 from flambeau.fx.node import Argument, BaseArgumentTypes, Node, Target, map_aggregate
+from flambeau.nn import Module
 from flambeau.overrides import takes_as_annotated
 
 if TYPE_CHECKING:
@@ -285,6 +286,8 @@ class Proxy:
             )
         (tracer,) = tracers
         name = getattr(func, "__name__", "")
+        if isinstance(owner := getattr(func, "owner", None), Module):  # a method of a script
+            return tracer.create_proxy("call_method", name, (owner, *args), kwargs)
         if getattr(fb.Tensor, name, None) is func:
             return tracer.create_proxy("call_method", name, args, kwargs)
         return tracer.create_proxy("call_function", fb.overrides.original(func), args, kwargs)
@@ -374,7 +377,9 @@ for _name in (
 
 def _refuse_writes(target: object, args: object, kwargs: Any) -> None:
     name = getattr(target, "__name__", "")
-    if name in INPLACE or (name.endswith("_") and not name.startswith("_")):
+    if name in INPLACE or (
+        name.endswith("_") and not name.startswith("_") and name not in OPERATORS
+    ):
         raise RuntimeError(
             f"Tried to trace mutable operation {name}. FX only supports functional code, so "
             "operations that mutate operands in-place (e.g. via `out` arguments) are not supported"

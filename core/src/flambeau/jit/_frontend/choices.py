@@ -12,6 +12,7 @@ from flambeau.jit import _types as T
 from flambeau.jit._frontend.match import call_op, unpack
 from flambeau.jit._frontend.values import Sugar, constant_of
 from flambeau.jit._graph import Value
+from flambeau.jit._parts import compiler
 
 if TYPE_CHECKING:
     import ast
@@ -194,7 +195,25 @@ def _stft(
     return c.op("stft", *given, center, pad_mode, normalized, onesided, return_complex)
 
 
+def _assert(c: _Call, condition: Value, message: Value | str) -> Value:
+    statements = compiler.statements
+
+    def fails() -> str:
+        said = c.value(message).toIValue()
+        if isinstance(said, str):
+            text = c.value(f"AssertionError: {said}")
+        else:
+            text = c.op("add", "AssertionError: ", message)
+        c.c.node("prim::RaiseException", [text, c.value(None)], at=c.at)
+        return statements.RAISES
+
+    test = compiler.conditions.truth(c.c, c.at, condition)
+    statements._branches(c.c, c.at, test, lambda: statements.FALLS, fails)
+    return c.value(None)
+
+
 CHOICES: dict[str, Callable[..., Value]] = {
+    "_assert": _assert,
     "unique": _unique,
     "unique_consecutive": _unique_consecutive,
     "norm": _norm,

@@ -304,6 +304,8 @@ class ScriptFunction:
         except TypeError:
             compiler.execute.refuse(self, args, kwargs)
             raise
+        except compiler.execute.OverriddenError as overridden:
+            return overridden.call(self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<ScriptFunction {self.qualified_name}>"
