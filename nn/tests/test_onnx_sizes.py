@@ -248,6 +248,30 @@ def test_an_element_of_a_list_is_the_one_that_an_input_chooses(at):
     check(choice, (*parts, fb.tensor(at)), (*parts, fb.tensor(0)))
 
 
+def test_lists_of_tensors_grow_and_shrink_while_the_graph_is_written():
+    @fb.jit.script
+    def grown(x, y):
+        parts = [x]
+        for at in range(3):
+            parts.append(y * at)
+        parts.insert(1, x + y)
+        last = parts.pop()
+        parts[0] = parts[1] - last
+        del parts[2]
+        return fb.stack(parts), len(parts) + x
+
+    check(grown, (fb.randn(2), fb.randn(2)))
+
+    @fb.jit.script
+    def elsewhere(x, at: int):
+        parts = [x, x]
+        parts[at] = x * 2
+        return fb.stack(parts)
+
+    with pytest.raises(fb.onnx.OnnxExporterError, match="where a list is read or written depends"):
+        fb.onnx.export(elsewhere, (fb.randn(2), fb.tensor(1)), io.BytesIO())
+
+
 NARROW = {
     "add": lambda x, y: (x + y, x + 3),
     "sub": lambda x, y: (x - y, 3 - x),

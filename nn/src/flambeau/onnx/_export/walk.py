@@ -106,6 +106,9 @@ OF_LISTS = frozenset(
 )
 """What works on lists and dictionaries, if it is given one."""
 
+OF_PLACES = frozenset("__getitem__ _set_item insert pop Delete".split())
+"""What works on lists at a place."""
+
 
 class Walk:
     """One export: the names of weights, the options, and what is done with an unknown op.
@@ -263,7 +266,7 @@ class Walk:
             same = given[0] is given[1]
             self.bind(step, [same if bare == "__is__" else not same], env)
             return
-        if bare in OF_LISTS and len(given) > 1 and isinstance(given[1], Cell):
+        if bare in OF_PLACES and len(given) > 1 and isinstance(given[1], Cell):
             if isinstance(given[0], list) and not given[1].known:
                 env[step.output()] = self.chosen(g, bare, given)
                 return

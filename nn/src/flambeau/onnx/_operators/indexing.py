@@ -245,10 +245,12 @@ def _upsample(c: Context, x: Tensor, given: Tensor | None = None, **attributes: 
     from flambeau.onnx._operators.resampling import interpolated, resized
 
     mode = attributes.get("mode", "nearest")
-    scales: list[float] | None = attributes.get("scales")
+    scales: list[float]
     if given is not None:
         scales = given.tolist()
-    elif scales is None:
+    elif "scales" in attributes:
+        scales = attributes["scales"]
+    else:
         scales = [1.0, 1.0, attributes["height_scale"], attributes["width_scale"]]
     if mode not in ("nearest", "linear", "bilinear"):
         raise UnsupportedError(f"Upsample: mode {mode!r}")
