@@ -79,12 +79,13 @@ def squeeze(g: Graph, self: Value, dim: Any = None) -> Value:
         raise OnnxExporterError(
             f"whether dimension {open_ones[0]}, which is dynamic, is squeezed depends on the input"
         )
-    if not gone:
-        warnings.warn(
-            f"squeeze removes dimension {open_ones[0]}, which is dynamic, where it has size 1, "
-            "and the model is right where it has not",
-            stacklevel=2,
-        )
+    if gone:  # a runtime refuses other sizes
+        return g.squeeze(self, [*axes, *open_ones])
+    warnings.warn(
+        f"squeeze removes dimension {open_ones[0]}, which is dynamic, where it has size 1, "
+        "and the model is right where it has not",
+        stacklevel=2,
+    )
     if dim is None:
         return g.op("Squeeze", self)
     made = g.squeeze(self, axes) if axes else self
