@@ -167,8 +167,7 @@ def test_texts_are_formatted_without_a_look_inside(make):
         code = f"{HEAD}  def forward(self: __torch__.M, x: Tensor) -> str:\n"
         code += f'    return torch.format("{text}", x)\n'
         module = fb.jit.load(archive(code, make("M", training=True)))
-        with pytest.raises(RuntimeError, match="only {} and numbers"):
-            module(fb.ones(2))
+        assert module(fb.ones(2)) == text  # only {} is a field
 
 
 def test_what_is_held_many_times_is_made_once(make):

@@ -83,6 +83,11 @@ def f(x, n: int):
     assert len(s) > 3, "short"
     return s + "!", s.upper(), s.split(" ")
 """,
+    "formats": """
+def f(x, n: int):
+    a, b = "{} {:>3} {0} {x}|{}".format(n, True, 7), "no { braces }".format(n)
+    return a, b, "{{}} }}{".format(n), "".format(n)
+""",
     "numbers": """
 def f(x, n: int):
     return n // 2, n / 2, n % 2, 2 ** n, float(n), int(2.7), math.floor(2.5), n < 4, not n, -n

@@ -571,7 +571,7 @@ def _joined(c: Compilation, node: ast.JoinedStr, hint: Type | None) -> Value | S
     text, parts = "", []
     for each in node.values:
         if isinstance(each, ast.Constant):
-            text += str(each.value).replace("{", "{{").replace("}", "}}")
+            text += str(each.value)
         elif isinstance(each, ast.FormattedValue):
             if each.conversion != -1 or each.format_spec is not None:
                 c.unsupported(node, "Don't know how to handle conversions or formats in f-strings")
