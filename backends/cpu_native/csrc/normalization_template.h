@@ -125,7 +125,7 @@ static void NAME(layer_norm_backward)(const Args *k) {
 #define OVER_PLANES(name, first, second)                                                          \
     INLINE void NAME(name)(const T *x, const T *g, int64_t images, int64_t stride, int64_t n,     \
                            T mean, double *sums) {                                                \
-        const int64_t step = n < BLOCK ? BLOCK / n : 1;                                           \
+        const int64_t step = BLOCK / (n + 1) + 1;                                                 \
         (void)mean;                                                                               \
         sums[0] = sums[1] = 0;                                                                    \
         for (int64_t start = 0; start < images; start += step) {                                  \
