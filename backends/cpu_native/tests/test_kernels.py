@@ -809,3 +809,17 @@ def test_products_are_added_in_place_as_in_a_copy(dtype, shape):
         for first in (a.copy(), turned.copy("K"), np.repeat(a, 2, 0)[::2] if shape else a.copy()):
             COMPILED["multiply_add_"](first, b, second)
             np.testing.assert_array_equal(first, expected)
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 0), (0, 2, 5), (3, 2, 1), (2, 3, 17), (70, 2, 40)])
+def test_batch_norm_of_planes_of_any_size(shape):
+    x, grad = numbers(np.prod(shape), np.float32).reshape(shape), np.ones(shape, np.float32)
+    weight = np.ones(shape[1], np.float32)
+    with np.errstate(all="ignore"):
+        found = COMPILED["batch_norm_train"](x, weight, None, 1e-5)
+        wanted = NUMPY["batch_norm_train"](x, weight, None, 1e-5)
+        if x.size:
+            found += COMPILED["batch_norm_backward"](grad, x, weight, *found[1:])
+            wanted += NUMPY["batch_norm_backward"](grad, x, weight, *wanted[1:])
+    for have, want in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(have, want, rtol=2e-4, atol=2e-4)
