@@ -231,3 +231,34 @@ def test_rrelu_draws_as_pytorch_does(device: str) -> None:
     ours = ours_of(x, device)
     assert fb.rrelu_(ours, 0.1, 0.4, False) is ours
     assert_same(ours, torch.rrelu(x, 0.1, 0.4), 1e-7)
+
+
+MADE = {
+    "product": lambda x: x * 2,
+    "view": lambda x: (x * 2).view(4),
+    "view of the leaf": lambda x: x.view(4),
+    "transposed": lambda x: (x * 2).t(),
+    "row": lambda x: (x * 2)[0],
+    "view of a view": lambda x: (x * 2).t()[0],
+    "expanded": lambda x: (x * 2).expand(3, 2, 2),
+    "one of several": lambda x: (x * 2).unbind()[1],
+    "detached": lambda x: (x * 2).detach(),
+    "detached view": lambda x: x.detach().view(4),
+}
+
+
+@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_given_other_data_keeps_its_gradient(name, asked):
+    found = []
+    for library in (torch, fb):
+        x = library.arange(4.0).view(2, 2).requires_grad_()
+        y = MADE[name](x)
+        node = str(y.grad_fn).split()[0].strip("<") if asked else ""
+        y.data = library.full(y.shape, 3.0)
+        told = [y.requires_grad, y.is_leaf, str(y.grad_fn).split()[0].strip("<"), node, y.tolist()]
+        if y.requires_grad:
+            (y * y).sum().backward()
+            told.append(x.grad.tolist())
+        found.append(told)
+    assert found[0] == found[1]

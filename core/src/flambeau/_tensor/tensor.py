@@ -718,7 +718,11 @@ class Tensor(TensorMethods, TensorBase):
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point"
             )
+        # A view keeps the node that made it, which may not be there yet.
+        made = edge(self) if self._base is not None and self.requires_grad else self
         self._take_over(value)
+        if made is not None and made is not self:
+            self._rg, self._fn = True, made
 
     @data.deleter
     def data(self) -> None:

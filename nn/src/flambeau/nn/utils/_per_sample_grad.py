@@ -69,7 +69,7 @@ def call_for_per_sample_grads(
     dim = 0 if batch_first else 1
 
     @functools.wraps(module.forward)
-    def forward(*args: Any, **kwargs: Any) -> Any:
+    def forward(*args: object, **kwargs: object) -> object:
         count = _batch_size(args, kwargs, dim) if batch_size is None else batch_size
         scale = count if loss_reduction == "mean" else 1
         weights = {
@@ -83,7 +83,7 @@ def call_for_per_sample_grads(
         ]
         batches = [x for x, is_batch in zip(leaves, mapped, strict=True) if is_batch]
 
-        def of_one(weights: dict[str, Tensor], batches: list[Tensor]) -> Any:
+        def of_one(weights: dict[str, Tensor], batches: list[Tensor]) -> object:
             rest = iter(batches)
             given = [
                 next(rest).unsqueeze(dim) if is_batch else x
@@ -100,7 +100,7 @@ def call_for_per_sample_grads(
     return forward
 
 
-def _batch_size(args: tuple[Any, ...], kwargs: dict[str, Any], dim: int) -> int:
+def _batch_size(args: tuple[object, ...], kwargs: dict[str, object], dim: int) -> int:
     sizes = [x.shape[dim] for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, fb.Tensor)]
     if not sizes:
         raise RuntimeError(
