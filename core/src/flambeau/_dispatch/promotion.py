@@ -46,7 +46,7 @@ def python_number(value: Any) -> Any:
     return value.item() if getattr(value, "shape", None) == () else value
 
 
-def fits(value: complex, dtype: DType) -> bool:
+def fits(value: Any, dtype: DType) -> bool:
     """Whether elements of `dtype` can be near to a number, by the rules of PyTorch's scalars.
 
     Infinities and NaN fit floating dtypes, and every number of 64 bits fits bools.

@@ -1363,7 +1363,9 @@ class Tensor(TensorMethods, TensorBase):
         return run_default(cls, func, args, kwargs or {})
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, func: object, types: object, args: object = (), kwargs: object = None
+    ) -> Any:
         """Run an op on the plain tensors that `args` were made of by `_make_subclass`."""
         return _saying().below(func, types, args, kwargs)
 

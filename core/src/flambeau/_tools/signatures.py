@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 
-def first_line(function: Any) -> str:
+def first_line(function: object) -> str:
     """The first sentence of a function's docstring."""
     doc = inspect.getdoc(function) or ""
     text = doc.split("\n\n")[0].replace("\n", " ").strip()

@@ -473,7 +473,7 @@ def _(load: Callable[..., Any]) -> Callable[..., object]:
     """Byte strings of Python 2 are ASCII, and files can be read twice."""
 
     @wraps(load)
-    def of_ascii(f: Any, *args: object, encoding: str = "ascii", **kwargs: object) -> object:
+    def of_ascii(f: object, *args: object, encoding: str = "ascii", **kwargs: object) -> object:
         if not isinstance(f, (str, bytes, os.PathLike)):
             for name in ("seek", "tell"):
                 if not hasattr(f, name):

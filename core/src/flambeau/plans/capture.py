@@ -448,7 +448,7 @@ def _constant(be: BoundBackend, make: Callable[..., Any], capture: Capture) -> C
     """`BoundBackend.scalar_const`, whose arrays nobody writes to."""
     full = be.full  # written down already
 
-    def run(value: Any, dtype: Any) -> Any:
+    def run(value: object, dtype: object) -> Any:
         if isinstance(value, Tracked):
             if capture.listens:
                 return full((), value, dtype)

@@ -70,7 +70,7 @@ class Seen:
 
     __slots__ = ("array", "fn", "grad", "holder", "name", "rg", "tensor", "version")
 
-    def __init__(self, tensor: Tensor, holder: Any, name: str) -> None:
+    def __init__(self, tensor: Tensor, holder: object, name: str) -> None:
         self.tensor = tensor
         self.holder = holder
         self.name = name

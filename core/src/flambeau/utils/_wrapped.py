@@ -58,7 +58,7 @@ def prepare(cls: type) -> None:
     _dispatch.lifted = lifted
 
 
-def _array_of(t: Any) -> HeldArray:
+def _array_of(t: object) -> HeldArray:
     # Made each time: one that is kept would be a cycle.
     facts: HeldArray = state_of(t)["_a"]
     return HeldArray(t, facts.shape, facts.dtype, facts.strides, facts.offset, facts.inner)
@@ -95,7 +95,7 @@ def made(
     return t.requires_grad_(requires_grad) if requires_grad else t
 
 
-def make_subclass(cls: Any, data: Tensor, requires_grad: bool) -> Any:
+def make_subclass(cls: object, data: Tensor, requires_grad: bool) -> Any:
     """A leaf of such a class over the memory of `data`, for ``super().__torch_dispatch__``."""
     with DisableTorchFunctionSubclass():
         inner = data.detach()
@@ -179,14 +179,14 @@ class WrapperBackend(BoundBackend):
             return wrap(self.below, a, self.below.dtype_of(a))
         return a
 
-    def to_array(self, value: Any) -> Any:
+    def to_array(self, value: object) -> Any:
         """A result, or an array of the device, as an array of this backend."""
         if type(value) is HeldArray or type(value) is dict:
             return value
         native = self.below.fresh(value)
         return held(wrap(self.below, native, self.below.dtype_of(native)))
 
-    def dtype_of(self, array: Any) -> Any:
+    def dtype_of(self, array: object) -> Any:
         return array.dtype if type(array) is HeldArray else self.below.dtype_of(array)
 
     def scalar_const(self, value: object, dtype: D.dtype) -> HeldArray:
@@ -195,7 +195,7 @@ class WrapperBackend(BoundBackend):
     def host_array(self, values: list[Any], shape: Sequence[int], dtype: D.dtype) -> Any:
         return self.to_array(self.below.host_array(values, shape, dtype))
 
-    def reshape(self, a: Any, shape: tuple[int, ...]) -> Any:
+    def reshape(self, a: object, shape: tuple[int, ...]) -> Any:
         return self.view(a, tuple(shape))
 
     def seed(self, out: Tensor) -> Tensor:
@@ -228,11 +228,11 @@ class WrapperBackend(BoundBackend):
         """The numbers of a part, which may be a plain tensor."""
         return self.numbers(t) if type(t._be) is WrapperBackend else t.tolist()
 
-    def reduced(self, t: Any) -> tuple[Any, ...]:
+    def reduced(self, t: object) -> tuple[Any, ...]:
         """See `reduced`."""
         return reduced(t)
 
-    def copied(self, t: Any, memo: dict[int, Any]) -> Any:
+    def copied(self, t: object, memo: dict[int, Any]) -> Any:
         """See `copied`."""
         return copied(t, memo)
 
@@ -314,7 +314,9 @@ class Runtime:
             ".tolist() is not supported for tensor subclasses, got " + type(array.value).__name__
         )
 
-    def check_values(self, array: Any, low: float, high: float, error: object, text: str) -> bool:
+    def check_values(
+        self, array: object, low: float, high: float, error: object, text: str
+    ) -> bool:
         return False
 
 
@@ -330,11 +332,11 @@ def over(be: Any) -> WrapperBackend:
     return found
 
 
-def _is_number(a: Any) -> bool:
+def _is_number(a: object) -> bool:
     return type(a) is HeldArray and not isinstance(a.value, Tensor)
 
 
-def _arrays(name: str, result: Any, several: bool) -> Any:
+def _arrays(name: str, result: object, several: bool) -> Any:
     """What ``__torch_dispatch__`` has returned for an op, as arrays of this backend.
 
     Raises:
@@ -468,7 +470,7 @@ def reduced(t: Any) -> tuple[Any, ...]:
 
 
 def _rebuild(
-    cls: Any,
+    cls: object,
     size: tuple[int, ...],
     strides: tuple[int, ...],
     offset: int,

@@ -37,7 +37,7 @@ def no_result(name: str, result: object) -> RuntimeError:
     )
 
 
-def tensor_of(name: str, result: Any) -> Tensor:
+def tensor_of(name: str, result: object) -> Tensor:
     """A result that is a tensor.
 
     Raises:
@@ -96,7 +96,7 @@ def _slice(x: Any, items: tuple[Any, ...]) -> Any:
     return x
 
 
-def _permute(x: Any, dims: tuple[int, ...]) -> Any:
+def _permute(x: object, dims: tuple[int, ...]) -> Any:
     moved = [i for i, d in enumerate(dims) if i != d]
     if len(dims) == 2 and moved:
         return _ask("t", "default", x)
@@ -114,7 +114,7 @@ def _view(x: Any, shape: tuple[int, ...]) -> Any:
     return _ask("_unsafe_view", "default", _ask("clone", "default", x), list(shape))
 
 
-def _expand(x: Any, shape: tuple[int, ...]) -> Any:
+def _expand(x: object, shape: tuple[int, ...]) -> Any:
     return _ask("expand", "default", x, list(shape))
 
 
@@ -167,7 +167,7 @@ def _reduction(name: str, overload: str) -> Callable[..., Any]:
     return told
 
 
-def _assign(target: Any, value: Any) -> Any:
+def _assign(target: object, value: object) -> Any:
     return _ask("copy_", "default", target, value)
 
 
@@ -239,7 +239,7 @@ _IN_PLACE = {
 }
 
 
-def _like(name: str, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _like(name: str, x: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     options = dict(kwargs)
     requires_grad = options.pop("requires_grad", False)
     if name.startswith("new_") and args and name != "new_full" and isinstance(args[0], int):

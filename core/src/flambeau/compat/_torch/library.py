@@ -60,7 +60,7 @@ def _op(op: Any) -> CustomOp:
     return found
 
 
-def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **settings: object) -> Any:
+def register_fake(op: object, func: Callable[..., Any] | None = None, /, **settings: object) -> Any:
     """As `CustomOp.register_fake`, by the op's name.
 
     The op need not be there: packages say the shapes of ops that a compiled library has, which
@@ -84,7 +84,7 @@ def triton_op(
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
-def wrap_triton(triton_kernel: Any) -> Any:
+def wrap_triton(triton_kernel: object) -> Any:
     """The kernel itself."""
     return triton_kernel
 
@@ -144,7 +144,11 @@ class Library:
             _op(named).register_kernel(device, fn)
 
     def _register_fake(
-        self, op_name: Any, fn: Callable[..., Any] | None = None, *args: object, **settings: object
+        self,
+        op_name: object,
+        fn: Callable[..., Any] | None = None,
+        *args: object,
+        **settings: object,
     ) -> Any:
         return register_fake(op_name, fn)
 

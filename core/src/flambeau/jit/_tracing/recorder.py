@@ -558,7 +558,7 @@ class Recorder(Compilation):
                 kind = fb.float64
         return fb.tensor(number, dtype=kind, device=tensor.device)
 
-    def give(self, result: Any, value: Value) -> Any:
+    def give(self, result: object, value: Value) -> Any:
         """Pair what a call returned with what its node makes."""
         kind = value.type()
         if isinstance(result, fb.Tensor):
@@ -659,7 +659,7 @@ class Recorder(Compilation):
             result = op(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         return self.give(result, value)
 
-    def _of_kind(self, what: Any, kind: Type | None) -> Value:
+    def _of_kind(self, what: object, kind: Type | None) -> Value:
         """An argument as a value; integers are floats where those are asked for."""
         return self.value(float(what) if kind is T.FLOAT and type(what) is int else what)
 
@@ -699,7 +699,7 @@ _SPELLED = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other"}
 """NumPy's names of arguments, and those that signatures have."""
 
 
-def _tensors(what: Any) -> list[Any]:
+def _tensors(what: object) -> list[Any]:
     """The tensors in a nest of containers."""
     if isinstance(what, fb.Tensor):
         return [what]
@@ -722,7 +722,7 @@ def _as_floats(op: str, given: Mapping[Any, Any]) -> dict[Any, float]:
     return {key: float(each) for key, each in given.items() if type(each) is int and key in wanted}
 
 
-def _declared(what: Any, kind: Type | None) -> Any:
+def _declared(what: object, kind: Type | None) -> Any:
     """A number or numbers in the form that the language has for an argument.
 
     An integer is a float where no integer is taken (``scale_factor=2``), a tuple is a list where
@@ -744,7 +744,7 @@ def _is_number(what: TracedInt | float) -> bool:
     return isinstance(what, (int, float)) and not isinstance(what, bool)
 
 
-def _condition_first(input: Tensor, condition: Tensor, other: Any) -> tuple[Any, ...]:
+def _condition_first(input: Tensor, condition: Tensor, other: object) -> tuple[Any, ...]:
     """The arguments of the method `where` as the function has them."""
     return condition, input, other
 

@@ -286,7 +286,9 @@ def _gather_sparsely(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return record_selection(taken, x, where)
 
 
-def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> tuple[Any, ...]:
+def _scatter_source(
+    name: str, input: Tensor, dim: int, index: Tensor, src: object
+) -> tuple[Any, ...]:
     x = need_tensor(input, name, "input")
     d = dim_of(dim, x.dim())
     _check_index_rank(name, x, d, need_tensor(index, name, "index"))

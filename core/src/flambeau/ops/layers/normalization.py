@@ -342,7 +342,7 @@ def batch_norm(
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     if (running_mean is None) is not (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
-    if training and need_number(eps, "batch_norm", "eps") <= 0 and EPS_IS_POSITIVE:
+    if need_number(eps, "batch_norm", "eps") <= 0 and training and EPS_IS_POSITIVE:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     given = {
         "running_mean": running_mean,

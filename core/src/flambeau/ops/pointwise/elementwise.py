@@ -688,7 +688,7 @@ def _(S):
     ]
 
 
-def multiply_add(name: str, x: Any, y: Any, z: Any, dtype: DType) -> Tensor:
+def multiply_add(name: str, x: object, y: object, z: object, dtype: DType) -> Tensor:
     """x + y·z of numbers and tensors in `dtype`, rounded once where the backend does.
 
     16-bit floats are computed in float32.

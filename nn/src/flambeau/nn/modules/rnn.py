@@ -240,7 +240,7 @@ class RNNBase(Module):
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+    def permute_hidden(self, hx: object, permutation: Tensor | None) -> Any:
         """The state with its sequences reordered."""
         if permutation is None:
             return hx

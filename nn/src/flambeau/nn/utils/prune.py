@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.module import Module
 from flambeau.nn.utils._pruning import (
     BasePruningMethod,
@@ -156,6 +157,7 @@ def global_unstructured(
     scores, masks = [], []
     for module, name in chosen:
         current = getattr(module, name)
+        require_tensors("global_unstructured", **{name: current})
         score: Any = given.get((module, name), current)
         scores.append(score.detach().reshape(-1))
         mask = getattr(module, name + "_mask", None)

@@ -53,6 +53,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
     Raises:
         RuntimeError: the parameter is split already.
+        ValueError: the attribute of this name is no parameter.
 
     >>> import warnings
     >>> import flambeau as fb
@@ -74,7 +75,8 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
             )
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
-    del module._parameters[name]
+    if module._parameters.pop(name, None) is None:
+        raise ValueError(f"weight_norm: {name!r} is no parameter of {type(module).__name__}")
     length = length_except(weight, hook.dim).detach()
     module.register_parameter(name + "_g", Parameter(length))
     module.register_parameter(name + "_v", Parameter(weight.detach()))

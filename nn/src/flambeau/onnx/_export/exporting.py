@@ -152,7 +152,7 @@ def _with_gradients(value: object) -> Any:
     return value
 
 
-def _with_numbers_as_tensors(model: object, value: Any) -> Any:
+def _with_numbers_as_tensors(model: object, value: object) -> Any:
     """Arguments with tensors for the numbers, which are inputs; within lists for traces only."""
     if isinstance(value, bool | int | float):
         return fb.tensor(value, dtype=dtype_of_example(value))
@@ -190,7 +190,7 @@ class _Export:
 
     def __init__(
         self,
-        model: Any,
+        model: object,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         opset: int,

@@ -54,7 +54,7 @@ def _nested_map(
 ) -> Callable[[Any], Any]:
     """A function that applies `fn`, in nested lists, tuples and dicts, to what is as it should."""
 
-    def mapped(obj: Any) -> Any:
+    def mapped(obj: object) -> Any:
         if condition(obj):
             return fn(obj)
         if obj is None:
@@ -78,7 +78,7 @@ def _iter_filter(
 ) -> Callable[[Any], Iterator[Any]]:
     """A function that yields, from nested lists, tuples and dicts, what is as it should."""
 
-    def found(obj: Any) -> Iterator[Any]:
+    def found(obj: object) -> Iterator[Any]:
         if conversion is not None:
             obj = conversion(obj)
         if condition(obj):

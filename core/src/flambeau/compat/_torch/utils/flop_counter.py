@@ -156,7 +156,9 @@ class FlopCounterMode:
         if self.display:
             print(self.get_table())
 
-    def begin(self, name: str, scope: int, sequence: int, args: tuple[Any, ...], be: Any) -> bool:
+    def begin(
+        self, name: str, scope: int, sequence: int, args: tuple[Any, ...], be: object
+    ) -> bool:
         """Count a kernel; called by the recorder."""
         if scope != _recorder.FORWARD or (name not in _COUNTS and name not in self._custom):
             return False

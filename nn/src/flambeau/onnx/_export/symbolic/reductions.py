@@ -101,7 +101,7 @@ def _position(g: Graph, kind: str, x: Value, dim: object, keepdim: bool) -> Valu
 
 def _truth(name: str, kind: str) -> None:
     @symbolic(name)
-    def write(g: Graph, self: Value, dim: Any = None, keepdim: bool = False) -> Value:
+    def write(g: Graph, self: Value, dim: object = None, keepdim: bool = False) -> Value:
         number = g.cast(g.cast(self, fb.bool), fb.int32)
         # Of nothing, runtimes give the smallest or largest integer.
         found = g.reduce(kind, number, dims_of(self, dim), keepdim)
