@@ -452,6 +452,10 @@ def test_a_timer_tells_its_times_and_leaves_the_threads_as_they_were(torch):
     from torch.utils.benchmark import Compare, Timer
 
     threads = torch.get_num_threads()
+    indented = """
+        x = torch.ones(2)
+    """
+    assert Timer("x + x", setup=indented).timeit(1).median > 0
     timer = Timer("x + x", globals={"x": torch.ones(2)}, label="sums", sub_label="two")
     found = timer.blocked_autorange(min_run_time=0.01)
     assert 0 < found.median <= max(found.times)

@@ -244,13 +244,70 @@ def test_single_precision_warns_that_the_check_will_likely_fail():
         gradcheck(lambda x: x.exp(), (x,), raise_exception=False)
 
 
+ALL = {"check_forward_ad": True, "check_batched_grad": True, "check_batched_forward_grad": True}
+
+
 @pytest.mark.parametrize(
-    "option",
-    ["check_batched_grad", "check_forward_ad", "check_batched_forward_grad"],
+    "function",
+    [
+        lambda x: (x.exp().sum(0), x.amax()),
+        lambda x: (x @ x.t()).tanh(),
+        lambda x: x.softmax(1).log(),
+        lambda x: fb.complex(x, x * x) * 1j,
+    ],
 )
-def test_what_is_not_supported_is_refused_by_name(option):
-    with pytest.raises(NotImplementedError, match=option):
-        gradcheck(lambda x: x, (plane(),), **{option: True})
+def test_forward_mode_and_batches_of_right_functions_pass(function):
+    assert gradcheck(function, (plane(),), **ALL)
+
+
+def test_forward_mode_of_complex_inputs_passes():
+    z = fb.tensor([0.5 + 1j, 2 - 0.3j], dtype=fb.complex128, requires_grad=True)
+    assert gradcheck(lambda z: (z * z).exp(), (z,), **ALL)
+
+
+def test_backward_is_differentiated_in_forward_mode():
+    x, w = plane(), plane()
+    for function in (lambda x, w: (x * w).tanh(), lambda x, w: (x @ w.t(), x.sum())):
+        assert gradgradcheck(function, (x, w), check_fwd_over_rev=True)
+        assert gradgradcheck(function, (x, w), check_fwd_over_rev=True, check_rev_over_rev=False)
+
+
+class Twofold(fb.autograd.Function):
+    """A square whose two derivatives are factors of its own."""
+
+    factors = 2, 2
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_forward(x)
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads[0] * Twofold.factors[0] * ctx.saved_tensors[0]
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * Twofold.factors[1] * ctx.saved_tensors[0]
+
+
+def test_a_wrong_derivative_in_forward_mode_is_found(monkeypatch):
+    assert gradcheck(Twofold.apply, (plane(),), check_forward_ad=True)
+    monkeypatch.setattr(Twofold, "factors", (2, 3))
+    assert gradcheck(Twofold.apply, (plane(),))
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+        gradcheck(Twofold.apply, (plane(),), check_forward_ad=True)
+    monkeypatch.setattr(Twofold, "factors", (3, 2))
+    assert gradcheck(Twofold.apply, (plane(),), check_forward_ad=True, check_backward_ad=False)
+
+
+def test_batches_of_a_pass_need_the_pass():
+    for one, other in (("grad", "backward_ad"), ("forward_grad", "forward_ad")):
+        options = {"check_backward_ad": one != "grad", f"check_batched_{one}": True}
+        options.setdefault("check_forward_ad", one == "grad")
+        with pytest.raises(AssertionError, match=f"check_{other}"):
+            gradcheck(lambda x: x, (plane(),), **options)
 
 
 def test_skipping_every_check_is_refused():
@@ -258,8 +315,6 @@ def test_skipping_every_check_is_refused():
         gradcheck(lambda x: x, (plane(),), check_backward_ad=False)
     with pytest.raises(AssertionError, match="check_rev_over_rev"):
         gradgradcheck(lambda x: x, (plane(),), check_rev_over_rev=False)
-    with pytest.raises(NotImplementedError, match="check_fwd_over_rev"):
-        gradgradcheck(lambda x: x, (plane(),), check_fwd_over_rev=True)
 
 
 def test_documented_positional_arguments_are_accepted():

@@ -399,3 +399,25 @@ def test_what_no_op_gives_is_refused(lib, use, found):
 
     with pytest.raises(RuntimeError):
         use(lib, lib.Tensor._make_subclass(Odd, lib.ones(3, 4)))
+
+
+@pytest.mark.parametrize("lib", LIBRARIES)
+def test_data_of_another_give_their_dtype_and_not_what_they_hold(lib: Any) -> None:
+    class Held(lib.Tensor):  # type: ignore[misc, name-defined] - a class of either library
+        @staticmethod
+        def __new__(cls: Any, elem: Any) -> Any:
+            return lib.Tensor._make_wrapper_subclass(cls, elem.shape, dtype=elem.dtype)
+
+        def __init__(self, elem: Any) -> None:
+            self.elem = elem
+
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return cls(func(args[0].elem, *args[1:], **(kwargs or {})))
+
+    one, other = Held(lib.ones(2)), Held(lib.ones(3, dtype=lib.bfloat16))
+    one.data = other
+    assert (one.dtype, tuple(one.shape)) == (lib.bfloat16, (3,))
+    assert one.elem.dtype is lib.float32

@@ -15,6 +15,7 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from flambeau._autograd import node as _node
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Binary, Node, Unary
 from flambeau.plugin.forks import make_lock
@@ -42,6 +43,7 @@ def link() -> None:
     from flambeau.ops.declaration.namespace import TENSORS
     from flambeau.ops.declaration.table import GenericNode
 
+    _node.tensors = TENSORS
     # Nodes that do nothing with `F` but hand it to the formulas of an op.
     FORMULAS = (Unary, Binary, GenericNode)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flambeau.ops.declaration.namespace import TensorNamespace
 
 next_seq = itertools.count(1).__next__
+tensors: TensorNamespace = None  # type: ignore[assignment]  # bound by `link` of the engine
 
 
 class Hooks:
@@ -87,6 +88,25 @@ class Node:
 
     def adopt(self, storage: object) -> None:
         """Note that the result was written into `storage`, whose later writes make it stale."""
+
+    def _call_saved(self, F: Any) -> dict[str, Any]:
+        """What was saved for the formulas, by the names of the op's arguments and ``result``.
+
+        Raises:
+            RuntimeError: it was freed, or written to since.
+        """
+        return {}
+
+    def __getattr__(self, name: str) -> Any:
+        # Programs look at saved values by PyTorch's names, in which the first argument is `self`.
+        if name.startswith("_saved_"):
+            found = self._call_saved(tensors)
+            place = name[7:]
+            if place not in found:
+                place = {"self": "input", "exponent": "other"}.get(place, place)
+            if place in found:
+                return found[place]
+        raise AttributeError(f"{self.name()!r} object has no attribute {name!r}")
 
     def homes(self) -> tuple[Any, ...] | None:
         """The backend of each input, where they need not be that of the output."""
@@ -262,6 +282,14 @@ class SavesInput(Unary):
             raise self.stale("self", x.shape, found, version)
         return (self.formula(F, g, native if F.native else at_save(x, native)),)
 
+    def _call_saved(self, F: Any) -> dict[str, Any]:
+        if self.saved is None:
+            raise self.freed()
+        x, native, version = self.saved
+        if x._st is not None and x._st.version != version:
+            raise self.stale("self", x.shape, x._st.version, version)
+        return {"self": at_save(x, native)}
+
 
 class SavesResult(Unary):
     """The formula takes the gradient and the result.
@@ -281,6 +309,14 @@ class SavesResult(Unary):
         if st is not None and st.version != version:
             raise self.stale("result", native.shape, st.version, version)
         return (self.formula(F, g, native if F.native else F.result(self, native, g._be)),)
+
+    def _call_saved(self, F: Any) -> dict[str, Any]:
+        if self.saved is None:
+            raise self.freed()
+        native, st, version = self.saved
+        if st is not None and st.version != version:
+            raise self.stale("result", native.shape, st.version, version)
+        return {"result": F.result(self, native, _home_of(self) if st is None else st._be)}
 
     def adopt(self, storage: Any) -> None:
         if self.saved is not None:
@@ -319,6 +355,22 @@ class Binary(Node):
                 g1 = F.sum_to(g1, shapes[1])
         return g0, g1
 
+    def _call_saved(self, F: Any) -> dict[str, Any]:
+        if self.saved is None:
+            raise self.freed()
+        if not self.saved:
+            return {}
+        x, a, vx, y, b, vy = self.saved
+        found: dict[str, Any] = {}
+        for name, t, native, version in (("self", x, a, vx), ("other", y, b, vy)):
+            if t is not None:
+                if t._st is not None and t._st.version != version:
+                    raise self.stale(name, t.shape, t._st.version, version)
+                found[name] = at_save(t, native)
+            elif native is not None:
+                found[name] = _home_of(self).backend.item(native)
+        return found
+
     def operands(self, F: Any, g: Any) -> tuple[Any, Any]:
         """The saved operands, None for those that no formula needs."""
         if not (saved := self.saved):
@@ -341,6 +393,15 @@ class Binary(Node):
         elif b is not None and not F.native:
             b = F.constant(b, g)
         return a, b
+
+
+def _home_of(node: Node) -> Any:
+    """The backend that a node's one input has, and its result with it."""
+    while isinstance(node, Node):
+        if (homes := node.homes()) is not None:
+            return homes[0]
+        node = next(e for e in node.edges if e is not None)
+    return node._be
 
 
 def at_save(x: Tensor, native: object) -> Tensor:

@@ -30,6 +30,8 @@ def applied(cls: type[Function], args: tuple[Any, ...]) -> Callable[..., Any]:
     level = deepest([a for a in args if isinstance(a, Tensor)])
     if level is None:
         return NotImplemented
+    if isinstance(level, DualLevel):
+        return _dual(level, cls, args)
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
@@ -38,8 +40,6 @@ def applied(cls: type[Function], args: tuple[Any, ...]) -> Callable[..., Any]:
         )
     if isinstance(level, BatchLevel):
         return _batched(level, cls, args)
-    if isinstance(level, DualLevel):
-        return _dual(level, cls, args)
     result = _below(level, lambda: cls.apply(*[_lowered(level, a) for a in args]))
     own = [level.lift(a) if _foreign(level, a) else a for a in args]
     return _function.recorded(cls, tuple(own), _each(result, level.lift))
@@ -187,16 +187,39 @@ def _dual(level: DualLevel, cls: Any, args: tuple[Any, ...]) -> Any:
         return _each(_below(level, lambda: cls.apply(*given)), level.lift)
     if cls.jvp is Function.jvp:
         return _below(level, lambda: by_gradients(level, cls.apply, given, tangents))
-    result = _below(level, lambda: cls.apply(*given))
-    context = _Context()
-    kept: list[Any] = []
-    context.save_for_forward = lambda *tensors: kept.extend(tensors)  # type: ignore[method-assign]
-    cls.setup_context(context, tuple(given), result)
-    context.saved_tensors = tuple(kept) or context.saved_tensors
+    result, context = _below(level, lambda: _called(cls, given))
     found = _below(level, lambda: cls.jvp(context, *tangents))
     if not isinstance(result, (tuple, list)):
         return level.dual(result, found)
     return type(result)([level.dual(r, t) for r, t in zip(result, found, strict=True)])
+
+
+def _called(cls: Any, given: list[Any]) -> tuple[Any, _Context]:
+    """What a call gives, and the context that `jvp` receives."""
+    context = _Context()
+    if cls.setup_context is not Function.setup_context:
+        result = cls.apply(*given)
+        kept: list[Any] = []
+        context.save_for_forward = lambda *tensors: kept.extend(tensors)  # type: ignore[method-assign]
+        cls.setup_context(context, tuple(given), result)
+        context.saved_tensors = tuple(kept) or context.saved_tensors
+        return result, context
+    seen: list[Any] = []
+
+    class Called(cls):
+        @staticmethod
+        def forward(ctx: Any, *args: object) -> Any:
+            seen.append(ctx)
+            return cls.forward(ctx, *args)
+
+    Called.__name__ = cls.__name__
+    result = Called.apply(*given)
+    (ctx,) = seen
+    own = {k: v for k, v in vars(ctx).items() if not k.startswith("_call_")}
+    vars(context).update(own)
+    context.saved_tensors = ctx._call_to_show or ctx._call_to_save
+    context.needs_input_grad = ctx.needs_input_grad
+    return result, context
 
 
 def register() -> None:

@@ -53,11 +53,12 @@ class dtype:  # noqa: N801 - PyTorch's name
         "takes",
     )
 
+    def __new__(cls, *args: object, **kwargs: object) -> dtype:
+        if "ALL" in globals():  # those of this file
+            raise TypeError("cannot create 'torch.dtype' instances")
+        return super().__new__(cls)
+
     def __init__(self, name: str, code: str, category: int, itemsize: int) -> None:
-        if type(category) is not int or category not in (0, 1, 2, 3):
-            raise TypeError("a dtype's category is 0 to 3: bool, integers, floats, complex")
-        if not isinstance(name, str):
-            raise TypeError(f"a dtype's name is a string, not {type(name).__name__}")
         self.name = name
         self.code = code  # struct format of one element; "" where struct has none
         self.category = category

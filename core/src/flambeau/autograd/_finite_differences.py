@@ -97,7 +97,7 @@ class Check:
     def numerical(self, i: int, positions: list[int]) -> list[Jacobian]:
         """Central differences of the outputs at `positions`, a row for each change of input `i`."""
         data = self.inputs[i].data
-        before = _flat(data)
+        before = flat(data)
         jacobians: list[Jacobian] = [[] for _ in positions]
         for place, index in enumerate(_indices(data)):
             for change in (self.eps, self.eps * 1j) if data.is_complex() else (self.eps,):
@@ -123,7 +123,7 @@ class Check:
 
     def evaluate(self, positions: list[int]) -> list[list[Number]]:
         outputs = as_tuple(self.func(*self.inputs))
-        return [_flat(outputs[k]) for k in positions]
+        return [flat(outputs[k]) for k in positions]
 
     def analytical(self, output: Tensor, unit: Number) -> list[Jacobian]:
         """The Jacobians of one output by every checked input, one backward for each element."""
@@ -167,7 +167,7 @@ class Check:
                 f"Gradient has dtype mismatch: input {i} is {x.dtype}, "
                 f"its gradient {gradient.dtype}"
             )
-        return _flat(gradient)
+        return flat(gradient)
 
     def compare(self, found: Jacobian, expected: Jacobian, k: int, i: int, part: str) -> None:
         wrong = [
@@ -189,7 +189,7 @@ class Check:
 
     def check_independent(self, results: tuple[Any, ...]) -> None:
         """Without a differentiable output nothing may depend on the inputs."""
-        floating = [k for k, out in enumerate(results) if _is_floating(out)]
+        floating = [k for k, out in enumerate(results) if is_floating(out)]
         for i in self.wanted:
             for k, jacobian in zip(floating, self.numerical(i, floating), strict=True):
                 if any(value != 0 for row in jacobian for value in row):
@@ -238,7 +238,7 @@ class Check:
             if gradient is None:
                 continue
             x = self.inputs[i]
-            if any(value != 0 for value in _flat(gradient)):
+            if any(value != 0 for value in flat(gradient)):
                 raise GradcheckError(
                     "backward not multiplied by grad_output: zero gradients of the outputs give "
                     f"input {i} the gradient {gradient}"
@@ -276,7 +276,7 @@ class Check:
                     f"{sorted(undefined)}: {error}"
                 ) from error
             for i, gradient in zip(self.wanted, found, strict=True):
-                if gradient is not None and any(value != 0 for value in _flat(gradient)):
+                if gradient is not None and any(value != 0 for value in flat(gradient)):
                     raise GradcheckError(
                         "undefined output grads must count as zero, but input "
                         f"{i} gets the gradient {gradient}"
@@ -343,7 +343,7 @@ def requires_grad(value: Tensor) -> bool:
     return isinstance(value, fb.Tensor) and value.requires_grad
 
 
-def _is_floating(value: object) -> bool:
+def is_floating(value: object) -> bool:
     return isinstance(value, fb.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
@@ -351,7 +351,7 @@ def _indices(x: Tensor) -> Iterator[tuple[int, ...]]:
     return itertools.product(*map(range, x.shape))
 
 
-def _flat(x: Tensor) -> list[Number]:
+def flat(x: Tensor) -> list[Number]:
     return x.detach().reshape(-1).tolist()
 
 

@@ -19,6 +19,11 @@ from flambeau.autograd._finite_differences import (
     random_like,
     requires_grad,
 )
+from flambeau.autograd._forward_checks import (
+    check_batched_backward,
+    check_batched_forward,
+    check_forward,
+)
 
 if TYPE_CHECKING:
     from flambeau import Tensor
@@ -68,10 +73,11 @@ def gradcheck(
         nondet_tol: by how much two backward passes over one graph may differ.
         check_undefined_grad: whether outputs without a gradient are tried.
         check_grad_dtypes: whether gradients must have the dtype of their inputs.
-        check_batched_grad: not supported, since there is no ``vmap``.
-        check_batched_forward_grad: not supported.
-        check_forward_ad: not supported, since there is no forward mode.
-        check_backward_ad: False skips everything.
+        check_batched_grad: whether a pass for several gradients at once gives those of single ones.
+        check_batched_forward_grad: the same of derivatives in forward mode; it needs
+            `check_forward_ad`.
+        check_forward_ad: whether derivatives in forward mode are compared, too, always in full.
+        check_backward_ad: False leaves backward out.
         fast_mode: compare one random projection of each Jacobian instead of all elements (real
             functions only; complex ones are checked in full).
         masked: accepted; of sparse inputs it is always the stored elements that are changed, and
@@ -92,13 +98,14 @@ def gradcheck(
         raise AssertionError(
             "gradcheck: one of check_backward_ad and check_forward_ad must be True"
         )
-    _refuse("gradcheck", "vmap", check_batched_grad=check_batched_grad)
-    _refuse(
-        "gradcheck",
-        "forward-mode differentiation",
-        check_forward_ad=check_forward_ad,
-        check_batched_forward_grad=check_batched_forward_grad,
-    )
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_backward_ad to be True"
+        )
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError(
+            "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
+        )
     given = as_tuple(inputs)
     if check_sparse_nnz is False and any(getattr(x, "is_sparse", False) for x in given):
         raise RuntimeError(
@@ -106,7 +113,14 @@ def gradcheck(
         )
     check = Check(func, given, eps, atol, rtol, nondet_tol, check_grad_dtypes)
     try:
-        check.run(fast_mode, check_undefined_grad)
+        if check_backward_ad:
+            check.run(fast_mode, check_undefined_grad)
+        if check_batched_grad:
+            check_batched_backward(check)
+        if check_forward_ad:
+            check_forward(check)
+        if check_batched_forward_grad:
+            check_batched_forward(check)
     except GradcheckError:
         if raise_exception:
             raise
@@ -143,8 +157,8 @@ def gradgradcheck(
         grad_outputs: gradients of the outputs; by default random ones in (-1, 1) that require a
             gradient themselves.
         gen_non_contig_grad_outputs: make the random ones non-contiguous.
-        check_fwd_over_rev: not supported, since there is no forward mode.
-        check_rev_over_rev: False skips everything.
+        check_fwd_over_rev: whether the backward pass is differentiated in forward mode, too.
+        check_rev_over_rev: False leaves out the backward pass of the backward pass.
 
     The other arguments, the result and the exceptions are those of `gradcheck`.
 
@@ -157,7 +171,6 @@ def gradgradcheck(
         raise AssertionError(
             "gradgradcheck: one of check_rev_over_rev and check_fwd_over_rev must be True"
         )
-    _refuse("gradgradcheck", "forward-mode differentiation", check_fwd_over_rev=check_fwd_over_rev)
     func, given = by_stored_elements(func, as_tuple(inputs))
     if grad_outputs is None:
         draw = random.Random(0)
@@ -173,7 +186,21 @@ def gradgradcheck(
         found = fb.autograd.grad(outputs, wanted, gs, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
-    return gradcheck(
+    agrees = True
+    if check_fwd_over_rev:
+        agrees = gradcheck(
+            _pulled_back(func, given),
+            (*given, *gradients),
+            eps=eps,
+            atol=atol,
+            rtol=rtol,
+            raise_exception=raise_exception,
+            check_forward_ad=True,
+            check_backward_ad=False,
+        )
+    if not check_rev_over_rev:
+        return agrees
+    return agrees and gradcheck(
         backward,
         (*given, *gradients),
         eps=eps,
@@ -189,9 +216,23 @@ def gradgradcheck(
     )
 
 
-def _refuse(name: str, feature: str, **options: bool) -> None:
-    for option, value in options.items():
-        if value:
-            raise NotImplementedError(
-                f"{name}: {option}=True needs {feature}, which flambeau does not have"
-            )
+def _pulled_back(
+    func: Callable[..., Any], given: tuple[Any, ...]
+) -> Callable[..., tuple[Tensor, ...]]:
+    """The backward pass of `func` as a transform, which forward mode goes through."""
+    wanted = [i for i, x in enumerate(given) if requires_grad(x)]
+    results = as_tuple(func(*given))
+    places = [k for k, out in enumerate(results) if requires_grad(out)]
+
+    def backward(*args: Any) -> tuple[Tensor, ...]:
+        def of_wanted(*own: Any) -> tuple[Tensor, ...]:
+            xs = list(args[: len(given)])
+            for i, x in zip(wanted, own, strict=True):
+                xs[i] = x
+            found = as_tuple(func(*xs))
+            return tuple([found[k] for k in places])
+
+        _, pull = fb.func.vjp(of_wanted, *[args[i] for i in wanted])
+        return pull(tuple(args[len(given) :]))
+
+    return backward

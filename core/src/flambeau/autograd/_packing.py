@@ -111,10 +111,26 @@ def _unpacking(base: type[Node]) -> type[Node]:
         finally:
             self.saved = kept
 
+    def saved_values(self: Any, F: Any) -> dict[str, Any]:
+        packed = self.saved
+        if type(packed) is not _Packed:
+            return base._call_saved(self, F)
+        self.saved = packed.make()
+        try:
+            return base._call_saved(self, F)
+        finally:
+            self.saved = packed
+
     def adopt(self: object, storage: object) -> None:
         """Nothing: writes to packed results are not noticed."""
 
-    space = {"__slots__": (), "apply": apply, "adopt": adopt, "__doc__": base.__doc__}
+    space = {
+        "__slots__": (),
+        "apply": apply,
+        "_call_saved": saved_values,
+        "adopt": adopt,
+        "__doc__": base.__doc__,
+    }
     return type(base.__name__, (base,), space)
 
 

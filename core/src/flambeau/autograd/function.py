@@ -56,6 +56,7 @@ class FunctionCtx(Node):
     _call_function: type[Function]
     needs_input_grad: tuple[bool, ...] = ()
     _call_to_save: tuple[Any, ...] = ()
+    _call_to_show: tuple[Any, ...] = ()
     _call_dirty: tuple[Tensor, ...] = ()
     _call_no_grad_outputs: tuple[Tensor, ...] = ()
     _call_materialize = True
@@ -89,7 +90,8 @@ class FunctionCtx(Node):
         self._call_to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Accepted for compatibility; forward-mode differentiation is not supported."""
+        """Keep inputs or outputs for `Function.jvp`, which finds them in `saved_tensors`."""
+        self._call_to_show = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
         """Declare inputs that forward wrote to; they must be returned.

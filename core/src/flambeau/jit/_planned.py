@@ -41,9 +41,7 @@ _OF_KIND = 2  # calls of one kind before the two of which a plan is made
 _NOT_ASKED = 64  # calls after one of a kind that has no plans: the next will have none either
 _KINDS = 8  # kinds of calls that have a plan, or were refused one
 _WAYS = 4  # plans of one kind that decide otherwise
-_WRONG = (
-    8  # repeats that one decision otherwise costs a kind, which has no plans when all are spent
-)
+_WRONG = 8  # repeats that one decision otherwise costs; a kind that has spent all has no plans
 _CREDIT = 64  # and how many it may have
 _LISTS = frozenset(
     """aten::append aten::extend aten::insert aten::remove aten::reverse aten::clear aten::pop

@@ -504,7 +504,10 @@ def _checked_default(
         have = None
     inner = kind.args[0] if kind.kind == "Optional" else kind
     if have is T.INT and inner in (T.FLOAT,):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise CompilationError(f'Default of parameter "{name}": {error}', place) from None
     empty = isinstance(value, (list, dict)) and not value
     tuples = have is not None and have.kind == "Tuple" and inner.kind == "List"
     if have is None or not (T.is_subtype(have, kind) or empty or tuples or inner.kind == "List"):

@@ -522,7 +522,7 @@ class Recorder(Compilation):
         try:
             return call_op(self, op, given, named)
         except CompilationError:
-            if any(isinstance(each, bool) for each in args[1:]):
+            if isinstance(args[0], fb.Tensor) and any(isinstance(each, bool) for each in args[1:]):
                 flags = [self.operand(args[0], x) if isinstance(x, bool) else x for x in args[1:]]
                 return call_op(self, op, [given[0], *map(self.value, flags)], named)
             whole = {k: self.value(v) for k, v in _as_floats(op, dict(enumerate(args))).items()}

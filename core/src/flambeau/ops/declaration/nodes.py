@@ -84,6 +84,9 @@ class GenericNode(Node):
                         parts[i] = part
         return tuple(parts)
 
+    def _call_saved(self, F: Any) -> dict[str, Any]:
+        return _kept(self, F, self.args[1])
+
     def adopt(self, storage: Any) -> None:
         for values in self.saved or ():
             for value in values or ():
@@ -96,11 +99,25 @@ class SingleNode(GenericNode):
 
     __slots__ = ()
 
+    def _call_saved(self, F: Any) -> dict[str, Any]:
+        return _kept(self, F, self.args)
+
     def apply(self, F: object, g: object) -> tuple[Any, ...]:
         kept = self.args
         if kept is None and (kept := self.saved) is None:
             raise self.freed()
         return (self.op.rules[0].run(self, F, g, kept[0], None),)
+
+
+def _kept(node: GenericNode, F: Any, kept: Any) -> dict[str, Any]:
+    if kept is None and (kept := node.saved) is None:
+        raise node.freed()
+    found: dict[str, Any] = {}
+    for rule, values in zip(node.op.rules, kept, strict=True):
+        for want, value in zip(rule.wants, values or (), strict=False):
+            if value is not None and want in (*node.op.params, "result"):
+                found[want] = value.get(node, F, want) if rule.keeps_tensor(want) else value
+    return found
 
 
 class Saved:

@@ -253,6 +253,13 @@ def randn_like(
     return finished(normal_(t, generator=generator), requires_grad, None)
 
 
+def _whole(where: str, name: str, bound: object) -> int:
+    """A bound as an integer; TypeError for what is none, a float of whole value too."""
+    if not hasattr(bound, "__index__"):
+        raise TypeError(f"{where}(): argument {name!r} must be int, not {type(bound).__name__}")
+    return sizes((bound,), name)[0]
+
+
 @overload
 def randint(
     high: int,
@@ -334,6 +341,7 @@ def randint(
             low = numbers[0]
     if high is None:
         raise TypeError("randint() missing required argument 'high'")
+    low, high = _whole("randint", "low", low), _whole("randint", "high", high)
     dtype = D.int64 if dtype is None and out is None else dtype_or(dtype, out)
     if low >= high:
         raise RuntimeError(
@@ -726,12 +734,8 @@ def random_(input: Tensor, *bounds: int | None, generator: Generator | None = No
             ),
         )
     given = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
-    for name, bound in zip(("from", "to"), given, strict=True):
-        if not hasattr(bound, "__index__") and (bound is not None or name == "from"):
-            kind = type(bound).__name__
-            raise TypeError(f"random_(): argument {name!r} must be int, not {kind}")
-    (low,) = sizes((given[0],), "from")
-    high = None if given[1] is None else sizes((given[1],), "to")[0]
+    low = _whole("random_", "from", given[0])
+    high = None if given[1] is None else _whole("random_", "to", given[1])
     if high is not None and low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"

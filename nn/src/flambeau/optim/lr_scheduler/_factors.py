@@ -172,6 +172,7 @@ class StepLR(LRScheduler):
     ) -> None:
         need_step(step_size, "StepLR", "step_size")
         self.step_size = step_size
+        need_step(gamma, "StepLR", "gamma")
         self.gamma = gamma
         super().__init__(optimizer, last_epoch, verbose)
 
@@ -215,6 +216,7 @@ class MultiStepLR(LRScheduler):
         verbose: bool | None = None,
     ) -> None:
         self.milestones = Counter(milestones)
+        need_step(gamma, "MultiStepLR", "gamma")
         self.gamma = gamma
         super().__init__(optimizer, last_epoch, verbose)
 
@@ -363,6 +365,7 @@ class ExponentialLR(LRScheduler):
         last_epoch: int = -1,
         verbose: bool | None = None,
     ) -> None:
+        need_step(gamma, "ExponentialLR", "gamma")
         self.gamma = gamma
         super().__init__(optimizer, last_epoch, verbose)
 

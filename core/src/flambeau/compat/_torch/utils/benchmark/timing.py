@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import textwrap
 import timeit
 from typing import Any
 
@@ -114,7 +115,10 @@ class Timer:
         num_threads: int = 1,
         language: Any = "python",
     ) -> None:
-        self._timer = timeit.Timer(stmt, setup, timer=timer, globals=dict(globals or {}))
+        stmt, setup = (textwrap.dedent(each).strip() for each in (stmt, setup))
+        self._timer = timeit.Timer(
+            stmt, setup, timer=timer, globals={"torch": fb, **(globals or {})}
+        )
         self._spec = {
             "stmt": stmt, "setup": setup, "label": label, "sub_label": sub_label,
             "description": description, "env": env, "num_threads": num_threads,
