@@ -19,7 +19,7 @@ def globals_of(data: bytes, path: str) -> list[tuple[str, str]]:
         CheckpointError: the pickle is damaged.
     """
     found: dict[tuple[str, str], None] = {}
-    memo: dict[int, object] = {}
+    memo: dict[object, object] = {}
     texts: list[object] = ["", ""]  # the two things that were pushed last
     try:
         for op, argument, _ in pickletools.genops(data):
@@ -30,9 +30,9 @@ def globals_of(data: bytes, path: str) -> list[tuple[str, str]]:
                 module, name = map(str, texts)
                 found[module, name] = None
             if op.name in _REMEMBERED:
-                memo[len(memo) if argument is None else int(argument)] = texts[1]
+                memo[len(memo) if argument is None else argument] = texts[1]
             elif op.name in _RECALLED:
-                texts = [texts[1], memo.get(int(argument))]
+                texts = [texts[1], memo.get(argument)]
             elif op.stack_after:
                 texts = [texts[1], argument]
     except (ValueError, IndexError, OverflowError) as error:

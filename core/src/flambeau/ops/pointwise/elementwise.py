@@ -1491,7 +1491,7 @@ def div(
         raise NotImplementedError("div: not implemented for bools with rounding_mode='trunc'")
     if dtype.category == 1:
         # (a - a fmod b) / b is exact in integers, and floor division of a multiple truncates.
-        input = cast(input, dtype) if isinstance(input, Tensor) else int(input)
+        input = cast(input, dtype) if isinstance(input, Tensor) else int(input.real)
         rest = binary("fmod", input, other)
         return deliver(binary("floor_divide", binary("sub", input, rest), other), out, input, other)
     return deliver(slow_unary("trunc", binary("div", input, other)), out, input, other)
