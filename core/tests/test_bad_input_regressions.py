@@ -357,3 +357,11 @@ def test_sizes_of_a_sparse_tensor_are_those_that_a_tensor_can_have(call, size):
         with pytest.raises((TypeError, RuntimeError), match=r"tuple of ints|negative|overflow"):
             call(x, size)
         assert tuple(x.shape) == (2, 3)
+
+
+@pytest.mark.parametrize("name", ["data", "requires_grad", "_grad_fn", "_backward_hooks"])
+def test_what_makes_a_tensor_is_not_deleted(name):
+    x = fb.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires_grad must be a bool|[Dd]elet"):
+        delattr(x, name)
+    assert x.requires_grad

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import types
+import warnings
 
 import pytest
 
@@ -404,3 +405,19 @@ def test_afterwards_torch_is_what_it_was(present, monkeypatch):
         before if present else {}
     )
     assert sys.meta_path == finders
+
+
+def test_programs_of_1_2_are_warned_of_bytes_in_place_of_bools():
+    with torch_alias("1.2") as torch:
+        x, mask = torch.ones(3), torch.tensor([1, 0, 1], dtype=torch.uint8)
+        with pytest.warns(UserWarning, match="masked_fill_ received a mask with dtype torch.uint8"):
+            x.masked_fill_(mask, 2.0)
+        with pytest.warns(UserWarning, match="masked_scatter_ received a mask"):
+            x.masked_scatter_(mask, torch.tensor([5.0, 6.0]))
+        assert x.tolist() == [5, 1, 6]
+        with pytest.warns(UserWarning, match=r"torch.lt received 'out' parameter"):
+            assert torch.lt(x, 2.0, out=torch.empty(3).byte()).tolist() == [0, 1, 0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            x.masked_fill_(mask.bool(), 2.0)
+            torch.lt(x, 2.0, out=torch.empty(3).bool())

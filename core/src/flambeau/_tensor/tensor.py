@@ -474,6 +474,10 @@ class Tensor(TensorMethods, TensorBase):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Switch recording for this leaf on or off, in place.
 
@@ -514,6 +518,14 @@ class Tensor(TensorMethods, TensorBase):
         """The node that produced this tensor, or None for leaves."""
         fn = self._fn if self._rg is True else edge(self)
         return fn.node if isinstance(fn, Out) else None if fn is self else fn
+
+    @property
+    def _grad_fn(self) -> Any:
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
 
     @property
     def output_nr(self) -> int:
@@ -646,6 +658,10 @@ class Tensor(TensorMethods, TensorBase):
             hooks.tensor.clear()
         for hook in list((given or {}).values()):
             self.register_hook(hook)
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
 
     def detach(self) -> Tensor:
         """The same memory without history; writes to either are seen, and counted, by both."""

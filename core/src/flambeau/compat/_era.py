@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import flambeau.compat._earlier_distributed
-import flambeau.compat._earlier_distributions  # noqa: F401 - both add to what is earlier
+import flambeau.compat._earlier_distributions
+import flambeau.compat._earlier_warnings  # noqa: F401 - all add to what is earlier
 from flambeau.compat._earlier import earlier
 
 SETTINGS: dict[str, Any] = {
