@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from datetime import timedelta
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -145,7 +146,7 @@ def test_ranks_that_differ_are_told_what_each_had_called(nccl: ModuleType) -> No
         assert "float32[3], src=0" in said and "float32[4], src=0" in said
 
 
-def _fault_of_the_network(rank: int, size: int) -> str:
+def _fault_of_the_network(rank: int, size: int, folder: str) -> str:
     x = fb.ones(3, device="cuda")
     dist.all_reduce(x)
     comm = _get_default_group().communicator(x)
@@ -154,11 +155,16 @@ def _fault_of_the_network(rank: int, size: int) -> str:
     fake_nccl.NcclCommunicator._on = lambda *args: None  # whose event never comes
     with pytest.raises(dist.DistBackendError) as caught:
         dist.all_reduce(x)
+    # Who has noticed and ends is a death for one that has not looked yet.
+    (Path(folder) / str(rank)).touch()
+    end = time.monotonic() + 15
+    while len(os.listdir(folder)) < size and time.monotonic() < end:
+        time.sleep(0.01)
     return str(caught.value)
 
 
-def test_a_fault_that_nccl_has_noticed_is_told(nccl: ModuleType) -> None:
-    for said in values(run_ranks(_fault_of_the_network, 2, engine="nccl")):
+def test_a_fault_that_nccl_has_noticed_is_told(nccl: ModuleType, tmp_path: Path) -> None:
+    for said in values(run_ranks(_fault_of_the_network, 2, str(tmp_path), engine="nccl")):
         assert "NcclError: unhandled system error" in said
 
 
