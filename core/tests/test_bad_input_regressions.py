@@ -365,3 +365,7 @@ def test_what_makes_a_tensor_is_not_deleted(name):
     with pytest.raises(RuntimeError, match="requires_grad must be a bool|[Dd]elet"):
         delattr(x, name)
     assert x.requires_grad
+    sparse = fb.eye(2).to_sparse().requires_grad_()
+    if name == "requires_grad":
+        with pytest.raises(RuntimeError, match="must be a bool"):
+            del sparse.requires_grad

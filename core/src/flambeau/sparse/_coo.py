@@ -223,6 +223,10 @@ class SparseTensor(Tensor):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
     def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
         """Switch recording for this leaf on or off, in place."""
         self._stored.requires_grad_(requires_grad)
