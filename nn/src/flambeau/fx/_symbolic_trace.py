@@ -72,8 +72,6 @@ class ProxyableClassMeta(type):
     >>> traced = fb.fx.symbolic_trace(lambda pair, x: pair.add(Pair(x, x)))
     >>> [node.op for node in traced.graph.nodes]
     ['placeholder', 'placeholder', 'call_function', 'call_method', 'output']
-    >>> traced(Pair(1, 2), 3).right
-    5
     """
 
     def __call__(cls, *args: object, **kwargs: object) -> object:
