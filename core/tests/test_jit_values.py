@@ -118,3 +118,34 @@ def test_sizes_are_made_in_scripts():
         return x.reshape(fb.Size([2, 2]))
 
     assert fb.jit.script(as_square)(fb.ones(4)).shape == (2, 2)
+
+
+@pytest.mark.parametrize("kind", ["int", "str", "List[int]", "List[Tensor]", "Dict[str, int]"])
+def test_a_tensor_in_the_place_of_something_else_is_refused(kind):
+    source = f"def f(self, value: {kind}):\n    return value\n"
+
+    class Scripted(fb.nn.Module):
+        def forward(self, x):
+            return x
+
+    class Named(fb.Tensor):
+        pass
+
+    module = fb.jit.script(Scripted())
+    module.define(source)
+    function = fb.jit.CompilationUnit(source.replace("self, ", "")).f
+    x = fb.ones(2, 3)
+    for call in (function, module.f):
+        for value in (x, fb.nn.Parameter(x), x.as_subclass(Named)):
+            with pytest.raises(RuntimeError, match="Expected a value of type"):
+                call(value)
+
+
+def test_a_tensor_whose_class_knows_better_has_the_call_of_a_script():
+    class Loud(fb.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.name
+
+    function = fb.jit.CompilationUnit("def f(value: int):\n    return value\n").f
+    assert function(fb.ones(2).as_subclass(Loud)) == "f"

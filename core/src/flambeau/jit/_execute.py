@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._tensor.methods import TensorMethods
+from flambeau._tensor.overrides import wanted
 from flambeau.jit import _types as T
 from flambeau.jit._frontend import builtins as _builtins
 from flambeau.jit._frontend import numbers as _numbers
@@ -858,7 +859,7 @@ _MISSING: Any = type("Missing", (), {})()
 
 
 class OverriddenError(Exception):
-    """An argument is no tensor, and says by ``__torch_function__`` what calls with it do."""
+    """An argument is not what is taken, and its ``__torch_function__`` may know better."""
 
     def call(self, function: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """What it makes of the call of a function."""
@@ -881,7 +882,7 @@ def _cast_argument(function: ScriptFunction) -> Callable[[Any, int], Any]:
                 value = [value] * argument.size
             return cast(value, argument.type)
         except (TypeError, ValueError):
-            if hasattr(type(value), "__torch_function__"):
+            if wanted((value,)):
                 raise OverriddenError(value) from None
             hint = (
                 "\nInferred the value for argument to be of type 'Tensor' because it was not "
