@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import importlib
+import io
 import pickle
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 import flambeau as fb
 from flambeau.compat import torch_alias
+from flambeau.utils._named_ops import DEFINED
 
 pytest.importorskip("flambeau.nn")
 pytest.importorskip("flambeau_numpy")
@@ -562,3 +564,95 @@ def test_facts_of_the_machine_come_from_the_commands_that_a_caller_runs(torch):
     assert facts.get_gcc_version(lambda command: (127, "", "absent")) is None
     assert facts.run([sys.executable, "-c", "print(' x ')"]) == (0, "x", "")
     assert facts.run("exit 3")[0] == 3
+
+
+def test_ops_of_a_program_are_one_node_of_a_trace_and_of_an_archive(torch):
+    def peaks(x: fb.Tensor, least: float = 0.5) -> fb.Tensor:
+        found = [at for at, each in enumerate(x.tolist()) if each > least]
+        return torch.tensor(found, dtype=torch.int64)
+
+    op = torch.library.custom_op("flambeau_traced::peaks", peaks, mutates_args=())
+    library = torch.library.Library("flambeau_traced", "FRAGMENT")
+    library.define("pair(Tensor x, *, int by=2) -> (Tensor, int)")
+    library.impl("pair", lambda x, *, by: (x * by, int(x.sum())), "CPU")
+
+    def program(x):
+        twice, total = torch.ops.flambeau_traced.pair(x, by=3)
+        return x[op(x, 1)] * 2, twice, torch.zeros(total)
+
+    traced = torch.jit.trace(program, torch.tensor([1.0, 2, 3]), check_trace=False)
+    assert [node.kind() for node in traced.graph.nodes()].count("prim::PythonOp") == 2
+    file = io.BytesIO()
+    torch.jit.save(traced, file)
+    again = torch.jit.load(io.BytesIO(file.getvalue()))
+    for values in ([1.0, 2, 3], [5.0, 4, 3], [0.0, 0, 0]):
+        x = torch.tensor(values)
+        for function in (traced, again):
+            for found, wanted in zip(function(x), program(x), strict=True):
+                assert torch.equal(found, wanted)
+
+
+def test_an_archive_calls_no_op_that_the_program_has_not_defined(torch):
+    @torch.library.custom_op("flambeau_traced::gone", mutates_args=())
+    def gone(x: fb.Tensor) -> fb.Tensor:
+        return x + 1
+
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.trace(lambda x: gone(x), torch.ones(1)), file)
+    del DEFINED["flambeau_traced"]["gone"]
+    with pytest.raises(RuntimeError, match="flambeau_traced::gone"):
+        torch.jit.load(io.BytesIO(file.getvalue()))
+
+
+def test_an_op_that_changes_its_argument_does_so_in_a_trace(torch):
+    @torch.library.custom_op("flambeau_traced::add_one", mutates_args=("x",))
+    def add_one(x: fb.Tensor) -> None:
+        x += 1
+
+    def program(x):
+        y = x * 2
+        add_one(y)
+        return y * 3
+
+    traced = torch.jit.trace(program, torch.ones(2), check_trace=False)
+    assert traced(torch.zeros(3)).tolist() == [3.0, 3.0, 3.0]
+
+
+def test_a_fake_implementation_is_asked_on_the_device_meta(torch):
+    @torch.library.custom_op("flambeau_traced::rows", mutates_args=())
+    def rows(x: fb.Tensor) -> fb.Tensor:
+        return torch.tensor(x.sum(1).tolist())
+
+    torch.library.Library("flambeau_traced", "FRAGMENT").define("bare(Tensor x) -> Tensor")
+    with pytest.raises(NotImplementedError, match="META"):
+        torch.ops.flambeau_traced.bare(torch.empty(2, device="meta"))
+    assert rows.register_fake(lambda x: x.new_empty(x.shape[0])) is not None
+    found = rows(torch.empty(2, 3, device="meta"))
+    assert (found.device.type, found.shape) == ("meta", (2,))
+    assert rows(torch.ones(2, 3)).tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="inside of a fake implementation"):
+        torch.library.get_ctx()
+
+
+def test_sizes_that_depend_on_elements_keep_to_their_bounds(torch):
+    @torch.library.custom_op("flambeau_traced::found", mutates_args=())
+    def found(x: fb.Tensor) -> fb.Tensor:
+        return x[x > 0]
+
+    bounds = {}
+
+    @found.register_fake
+    def _(x):
+        return x.new_empty(torch.library.get_ctx().new_dynamic_size(**bounds))
+
+    x = torch.ones(2)
+    for given in ({}, {"min": 20}, {"max": 3}, {"min": 1, "max": 2}, {"min": 9, "max": 10}):
+        bounds = given
+        sizes = {found.sizes_told([x], at).shape[0] for at in (7, 8)}
+        assert len(sizes) == 2
+        assert all(given.get("min", 0) <= n <= given.get("max", n) for n in sizes)
+    bounds = {"min": 4, "max": 4}
+    assert {found.sizes_told([x], at).shape[0] for at in (7, 8)} == {4}
+    bounds = {"min": 4, "max": 3}
+    with pytest.raises(ValueError, match="min=4, max=3"):
+        found.sizes_told([x], 7)

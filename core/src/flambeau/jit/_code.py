@@ -11,8 +11,9 @@ from flambeau.jit import _types as T
 from flambeau.jit._frontend.expressions import LAST
 from flambeau.jit._graph import Block, Graph, Node, Value, escaped, shown_float
 from flambeau.jit._parts import compiler
-from flambeau.jit._schemas import NO_DEFAULT, Schema
+from flambeau.jit._schemas import NO_DEFAULT, Schema, parse
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
+from flambeau.utils._named_ops import CustomOp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -398,6 +399,11 @@ class _Printer:
     _prim_ListUnpack = _prim_TupleUnpack  # noqa: N815 - the kind of the nodes
 
     def _prim_PythonOp(self, node: Node, pad: str) -> None:
+        op = node.attributes["_function"]
+        if isinstance(op, CustomOp) and "->" in op.schema and not op.overload:
+            shown = self.arguments(node, parse(op.schema), list(map(self.read, node.inputs_)))
+            self.bind(node, f"ops.{op._name.replace('::', '.')}({shown})", pad)
+            return
         raise RuntimeError(
             f"Could not export Python function call '{node.attributes['name']}'. Remove calls to "
             "Python functions before export, or mark them as unused."

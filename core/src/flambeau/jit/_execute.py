@@ -27,6 +27,7 @@ from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import NO_DEFAULT, Argument, Schema, schemas
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.jit.passes._inline import called
+from flambeau.utils._named_ops import CustomOp
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -627,7 +628,8 @@ def _fork(w: _Writer, node: Node) -> None:
 
 
 def _python(w: _Writer, node: Node) -> None:
-    function = w.object(node.attributes["_function"])
+    run = node.attributes["_function"]
+    function = w.object(run.by_place if isinstance(run, CustomOp) else run)
     w.globals["_given_back"] = _given_back
     kind = w.object(node.output().type())
     given = ", ".join(map(w.read, node.inputs_))

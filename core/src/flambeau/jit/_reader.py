@@ -32,6 +32,7 @@ from flambeau.serialization._budget import LARGEST, Budget, current, shown
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._interpreter import Interpreter
 from flambeau.serialization._source import Source as Bytes
+from flambeau.utils._named_ops import CustomOp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -416,7 +417,9 @@ _REACHING_OUT = ("aten::save", "aten::from_file", "prim::PythonOp")
 
 def _check_ops(function: ScriptFunction) -> None:
     for node in function.graph.block.all_nodes():
-        if node.kind in _REACHING_OUT:
+        if node.kind in _REACHING_OUT and not isinstance(
+            node.attributes.get("_function"), CustomOp
+        ):
             raise CheckpointError(f"{shown(function.name)} of an archive cannot call {node.kind}")
 
 

@@ -126,7 +126,7 @@ def _closing(text: str, start: int) -> int:
     return len(text)
 
 
-_ALIAS = re.compile(r"\((?:[a-z*]+(?:\|[a-z*]+)*)?!?(?: -> [a-z*|]+)?\)")
+_ALIAS = re.compile(r"\((?:[a-z*][a-z0-9*]*(?:\|[a-z*][a-z0-9*]*)*)?!?(?: -> [a-z0-9*|]+)?\)")
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -16,14 +17,17 @@ __all__ = [
     "COMPOSITE",
     "DEFINED",
     "FAILED",
+    "FAKES",
     "KEYS",
     "CustomOp",
+    "FakeContext",
     "OpsNamespace",
     "Overloads",
     "arguments_of",
     "define",
     "device_of",
     "device_of_all",
+    "fake_context",
     "find_or_define",
     "loading",
     "parts_of",
@@ -35,6 +39,9 @@ DEFINED: dict[str, dict[str, CustomOp]] = {}
 
 FAILED: list[BaseException] = []
 """Errors of ops that a library could not register while it was loaded."""
+
+FAKES: dict[str, Callable[..., Any]] = {}
+"""What says the shapes of the results of an op, by its full name: the op need not be there."""
 
 ALL = "all devices"
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps"}
@@ -60,7 +67,6 @@ class CustomOp:
         self.overload = ""
         self._kernels: dict[str, Callable[..., Any]] = {}
         self._apply: Callable[..., Any] = self._function
-        self.is_compiled = False  # if it is, nothing sees what it writes through pointers
         self.__name__ = name.partition("::")[2]
         if function is not None:
             self._kernels[ALL] = function
@@ -68,7 +74,8 @@ class CustomOp:
 
     def _function(self, *args: object, **kwargs: object) -> Callable[..., Any]:
         device = device_of_all((*args, *kwargs.values()))
-        kernel = self._kernels.get(device) or self._kernels.get(ALL)
+        fake = FAKES.get(self._name) if device == "meta" else None
+        kernel = self._kernels.get(device) or fake or self._kernels.get(ALL)
         if kernel is None:
             raise NotImplementedError(
                 f"Could not run '{self._name}' with arguments from the {device.upper()!r} backend: "
@@ -78,6 +85,28 @@ class CustomOp:
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._apply(*args, **kwargs)
+
+    def by_place(self, *args: object) -> Any:
+        """Call with all arguments in the order of the schema, also those that have to be named."""
+        by_place, named = _placed(self.schema, args)
+        return self(*by_place, **named)
+
+    def sizes_told(self, args: Sequence[object], at: int) -> Any:
+        """What the fake implementation gives; None if there is none.
+
+        Args:
+            args: all arguments in the order of the schema.
+            at: the size that it gets where it asks for one which depends on elements.
+        """
+        fake = FAKES.get(self._name)
+        if fake is None:
+            return None
+        by_place, named = _placed(self.schema, args)
+        before = _FAKED.set(FakeContext(at))
+        try:
+            return fake(*by_place, **named)
+        finally:
+            _FAKED.reset(before)
 
     def __getattr__(self, name: str) -> CustomOp:
         if name.startswith("_") or name != self.overload:
@@ -93,8 +122,16 @@ class CustomOp:
         return f"<CustomOpDef({self._name})>"
 
     def register_fake(self, fn: Callable[..., Any] | None = None, /) -> Callable[..., Any]:
-        """Say which shape the result has; a compiler would ask."""
-        return (lambda function: function) if fn is None else fn
+        """Say which shape and dtype the result has: on the device meta, and in exports.
+
+        The function gets what the op gets, and reads no elements.
+        """
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            FAKES[self._name] = function
+            return function
+
+        return register if fn is None else register(fn)
 
     def register_kernel(
         self, device_types: str | Sequence[str] | None, fn: Callable[..., Any] | None = None, /
@@ -175,6 +212,58 @@ class Overloads(CustomOp):
         return RuntimeError(f"'{self._name}' has several overloads: say which of {names}")
 
 
+class FakeContext:
+    """What a fake implementation is told: `torch.library.get_ctx` gives it.
+
+    Args:
+        at: what sizes that depend on elements are now.
+    """
+
+    def __init__(self, at: int) -> None:
+        self._at = at
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+        """A size that depends on elements, between bounds that are known.
+
+        Raises:
+            ValueError: no size is between them.
+        """
+        if min < 0 or (max is not None and max < min):
+            raise ValueError(f"new_dynamic_size wants 0 <= min <= max, got min={min}, max={max}")
+        found = self._at if self._at >= min else self._at + min
+        return found if max is None or found <= max else max - (max > min and self._at % 2)
+
+    create_unbacked_symint = new_dynamic_size
+
+
+_FAKED: ContextVar[FakeContext | None] = ContextVar("flambeau.utils.fakes", default=None)
+
+
+def fake_context() -> FakeContext:
+    """The context of the fake implementation that is running.
+
+    Raises:
+        RuntimeError: none is, or it runs for a tensor without elements.
+    """
+    found = _FAKED.get()
+    if found is None:
+        raise RuntimeError(
+            "get_ctx() is called inside of a fake implementation; on the device meta there are no "
+            "sizes that depend on elements"
+        )
+    return found
+
+
+def _placed(schema: str, args: Sequence[object]) -> tuple[tuple[object, ...], dict[str, object]]:
+    """Arguments in the order of a schema, by place and by name as it wants them."""
+    parts = parts_of(arguments_of(schema))
+    if "*" not in parts:
+        return tuple(args), {}
+    at = parts.index("*")
+    names = [part.partition("=")[0].split()[-1] for part in parts[at + 1 :]]
+    return tuple(args[:at]), dict(zip(names, args[at:], strict=False))
+
+
 def define(space: str, schema: str) -> CustomOp:
     """An op of a namespace from a schema or a name; the one that is there, if there is one.
 
@@ -194,6 +283,8 @@ def define(space: str, schema: str) -> CustomOp:
     elif known is not None and known.overload == overload:
         return known
     op = CustomOp(f"{space}::{short}")
+    if "->" in schema:
+        op.schema = f"{space}::{schema.strip().removeprefix(f'{space}::')}"
     op.overload = overload
     if overload:
         op._name += f".{overload}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from flambeau.compat._torch._library.infer_schema import infer_schema
 from flambeau.utils import _named_ops
-from flambeau.utils._named_ops import ALL, COMPOSITE, DEFINED, KEYS, CustomOp
+from flambeau.utils._named_ops import ALL, COMPOSITE, DEFINED, FAKES, KEYS, CustomOp, FakeContext
 
 __all__ = [
     "Library",
     "custom_op",
     "define",
+    "get_ctx",
     "impl",
     "impl_abstract",
     "infer_schema",
@@ -29,7 +31,7 @@ def custom_op(
     fn: Callable[..., Any] | None = None,
     /,
     *,
-    mutates_args: object = (),
+    mutates_args: str | Iterable[str] = (),
     device_types: object = None,
     schema: str | None = None,
 ) -> Any:
@@ -44,7 +46,13 @@ def custom_op(
 
     def define(function: Callable[..., Any]) -> CustomOp:
         op = CustomOp(name, function)
+        if schema is not None:
+            op.schema = name + schema
+        else:
+            with suppress(Exception):  # annotations may be missing, or mean nothing here
+                op.schema = infer_schema(function, mutates_args=mutates_args, op_name=name)
         DEFINED.setdefault(space, {})[short] = op
+        FAKES.pop(name, None)
         return op
 
     return define if fn is None else define(fn)
@@ -66,7 +74,22 @@ def register_fake(op: object, func: Callable[..., Any] | None = None, /, **setti
     The op need not be there: packages say the shapes of ops that a compiled library has, which
     cannot be loaded.
     """
-    return (lambda function: function) if func is None else func
+    name = op._name if isinstance(op, CustomOp) else str(op)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        FAKES[name] = function
+        return function
+
+    return register if func is None else register(func)
+
+
+def get_ctx() -> FakeContext:
+    """In a fake implementation: what gives sizes that depend on elements.
+
+    Raises:
+        RuntimeError: no fake implementation is running.
+    """
+    return _named_ops.fake_context()
 
 
 impl_abstract = register_fake
@@ -77,7 +100,7 @@ def triton_op(
     fn: Callable[..., Any] | None = None,
     /,
     *,
-    mutates_args: object = (),
+    mutates_args: str | Iterable[str] = (),
     schema: str | None = None,
 ) -> Any:
     """As `custom_op`: what is inside may call kernels of Triton, where they can run."""
@@ -132,15 +155,18 @@ class Library:
     ) -> None:
         """Give an op its function for a dispatch key: a type of devices, or all of them.
 
-        What is given for other keys (of compilers, gradients, mixed precision) is not used.
+        What is given for ``Meta`` says shapes, as `register_fake` does; what is given for other
+        keys (of compilers, gradients, mixed precision) is not used.
 
         Raises:
             RuntimeError: there is no such op, and the function is for a key that is used.
         """
         key = dispatch_key or self.dispatch_key
         device = _named_ops.device_of(key)
-        if device is not None:
-            named = op_name if isinstance(op_name, CustomOp) else f"{self.ns}::{op_name}"
+        named = op_name if isinstance(op_name, CustomOp) else f"{self.ns}::{op_name}"
+        if key == "Meta":
+            register_fake(named, fn)
+        elif device is not None:
             _op(named).register_kernel(device, fn)
 
     def _register_fake(
@@ -150,7 +176,8 @@ class Library:
         *args: object,
         **settings: object,
     ) -> Any:
-        return register_fake(op_name, fn)
+        named = op_name if isinstance(op_name, CustomOp) else f"{self.ns}::{op_name}"
+        return register_fake(named, fn)
 
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: object = ()) -> None:

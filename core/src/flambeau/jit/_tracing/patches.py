@@ -319,7 +319,7 @@ def _method(plain: Callable[..., Any]) -> Callable[..., Any]:
 def _named(plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: CustomOp, *args: Any, **kwargs: Any) -> Any:
         recorder = current()
-        if recorder is None or not self.is_compiled or "->" not in self.schema:
+        if recorder is None:
             return plain(self, *args, **kwargs)
         return recorder.named_call(self, args, kwargs)
 

@@ -647,21 +647,55 @@ class Recorder(Compilation):
         return self.give(result, value)
 
     def named_call(self, op: CustomOp, args: Any, kwargs: Any) -> Any:
-        """Note a compiled op as a whole, whose writes through pointers nobody sees, and run it."""
+        """Note an op of the program as a whole, and run it.
+
+        What is within it is not looked into: it reads elements and sizes, and writes through
+        pointers, and nobody would see it.
+        """
         self.look()
         with self.aside():
-            kinds = {each.name: each.type for each in V.parse(op.schema).arguments}
+            schema = V.parse(op.schema) if "->" in op.schema else None
+            if schema is None and kwargs:
+                raise TypeError(
+                    f"'{op._name}' has no schema, which says where its named arguments stand: "
+                    "define it with one, or with annotations"
+                )
+            kinds = {} if schema is None else {each.name: each.type for each in schema.arguments}
             inputs = [
-                self._of_kind(each, kind) for each, kind in zip(args, kinds.values(), strict=False)
+                self.value(_declared(each, kind))
+                for each, kind in zip_longest(args, list(kinds.values())[: len(args)])
             ]
-            named = {k: self._of_kind(v, kinds.get(k)) for k, v in kwargs.items()}
-            value = V.NamedOp(op).call(self, None, inputs, named)
-            result = op(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+            named = {k: self.value(_declared(v, kinds.get(k))) for k, v in kwargs.items()}
+            result = self._run_whole(op, plain(args), {k: plain(v) for k, v in kwargs.items()})
+            if schema is None:
+                kind = _type_of(result)
+                value = self.emit("prim::PythonOp", inputs, kind, name=op.__name__, _function=op)
+            else:
+                value = V.NamedOp(op).call(self, None, inputs, named)
+        if isinstance(result, tuple) and not hasattr(result, "_fields"):
+            parts = compiler.match.unpack(self, value)
+            return tuple(map(self._given, result, parts))
+        return self._given(result, value)
+
+    def _given(self, result: object, value: Value) -> Any:
+        """What an op gave: a number is one of the trace."""
+        if type(result) in (int, float):
+            return traced(self, result, value)
         return self.give(result, value)
 
-    def _of_kind(self, what: object, kind: Type | None) -> Value:
-        """An argument as a value; integers are floats where those are asked for."""
-        return self.value(float(what) if kind is T.FLOAT and type(what) is int else what)
+    def _run_whole(self, op: CustomOp, args: Any, kwargs: Any) -> Any:
+        """What an op gives.
+
+        For an export it sees tensors without gradients, as its kernel does in PyTorch; what it
+        gives has some, which show what of it nobody sees.
+        """
+        if not for_export.get():
+            return op(*args, **kwargs)
+        with fb.no_grad():
+            result = op(
+                *_each_tensor(args, fb.Tensor.detach), **_each_tensor(kwargs, fb.Tensor.detach)
+            )
+        return _each_tensor(result, _with_gradient)
 
     def gradient_call(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """Note a call of a class of autograd, which Python runs in each run, and run it."""
@@ -690,9 +724,7 @@ class Recorder(Compilation):
     def _called(self, call: Callable[..., Any], value: Value) -> Any:
         with self.aside():
             result = call()
-        if type(result) in (int, float):
-            return traced(self, result, value)
-        return self.give(result, value)
+        return self._given(result, value)
 
 
 _SPELLED = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other"}
@@ -708,6 +740,38 @@ def _tensors(what: object) -> list[Any]:
     if isinstance(what, dict):
         return _tensors(list(what.values()))
     return []
+
+
+def _each_tensor(what: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """A nest of containers with each tensor changed."""
+    if isinstance(what, fb.Tensor):
+        return change(what)
+    if isinstance(what, (tuple, list)):
+        made = [_each_tensor(each, change) for each in what]
+        if isinstance(what, list):
+            return made
+        return type(what)(*made) if hasattr(what, "_fields") else tuple(made)
+    if isinstance(what, dict):
+        return {key: _each_tensor(each, change) for key, each in what.items()}
+    return what
+
+
+def _with_gradient(tensor: Tensor) -> Tensor:
+    if tensor.is_floating_point() or tensor.is_complex():
+        return tensor.detach().requires_grad_().clone()
+    return tensor
+
+
+def _type_of(what: object) -> Type:
+    """The type of what an op without a schema gave."""
+    for kind, found in ((bool, T.BOOL), (int, T.INT), (float, T.FLOAT), (str, T.STR)):
+        if isinstance(what, kind):
+            return found
+    if isinstance(what, tuple):
+        return T.tuple_of(*map(_type_of, what))
+    if isinstance(what, list):
+        return T.list_of(_type_of(what[0]) if what else T.TENSOR)
+    return T.NONE if what is None else T.TENSOR
 
 
 def _as_floats(op: str, given: Mapping[Any, Any]) -> dict[Any, float]:

@@ -227,7 +227,6 @@ def implement_op(space: str, name: str, key: str, function: Callable[..., Any]) 
     if device is None:
         return
     op = _named_ops.find_or_define(space, name)
-    op.is_compiled = True
     names = _arguments(op.schema)
     op.register_kernel(device, _by_name(function, names, _sizes(op.schema)) if names else function)
 

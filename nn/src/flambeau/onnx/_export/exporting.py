@@ -487,7 +487,7 @@ def _fallback(kind: OperatorExportTypes) -> Callable[..., Any] | None:
                 tensors += [v for v in value if isinstance(v, Value)]
             elif value is not None:
                 _add_attribute(attributes, key, value)
-        if whole:
+        if whole and space in ("", "aten", "prim"):
             return g.op(
                 "org.pytorch.aten::ATen", *tensors, outputs=outputs, operator_s=bare, **attributes
             )

@@ -40,7 +40,8 @@ def write_op(g: Graph, name: str, *args: object, **named: object) -> Any:
     schema = _schema(name, len(args), named)
     if schema is not None:
         args = tuple(
-            _plain(a, "Tensor" in of.text) for a, of in zip(args, schema.arguments, strict=False)
+            _plain(a, "Tensor" in of.text, listed=(name, of.name) == ("select", "index"))
+            for a, of in zip(args, schema.arguments, strict=False)
         )
         by_name = {of.name: a for a, of in zip(args, schema.arguments, strict=False)} | named
     else:
@@ -68,12 +69,15 @@ def _schema(name: str, count: int, named: dict[str, Any]) -> Schema | None:
     return None
 
 
-def _plain(value: object, tensor: bool) -> Any:
-    """A constant as numbers, where an op takes numbers."""
+def _plain(value: object, tensor: bool, listed: bool) -> Any:
+    """A constant as numbers, where an op takes numbers.
+
+    A list of one is that one, unless it is `listed`: a place in a list keeps the dimension.
+    """
     if tensor or not isinstance(value, Value) or value.maker is None or value.tensor is None:
         return value
     found = value.tensor.tolist()
-    return found[0] if isinstance(found, list) and len(found) == 1 else found
+    return found[0] if isinstance(found, list) and len(found) == 1 and not listed else found
 
 
 def _results(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], bool]:

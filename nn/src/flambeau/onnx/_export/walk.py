@@ -18,11 +18,10 @@ from flambeau.jit._graph import Block
 from flambeau.jit._graph import Node as Step
 from flambeau.jit._graph import Value as Symbol
 from flambeau.jit._schemas import Schema
-from flambeau.onnx._export import control
+from flambeau.onnx._export import control, programs
 from flambeau.onnx._export.cells import Cell, Module, annotate, convert, leaves
 from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value, dtype_of_example
-from flambeau.onnx._export.inference import infer
 from flambeau.onnx._export.table import custom, fitting, load
 from flambeau.utils._named_ops import CustomOp
 
@@ -164,9 +163,9 @@ class Walk:
         kind = type(error) if isinstance(error, OnnxExporterError) else OnnxExporterError
         output = next((f" (%{v.debugName()})" for v in step.outputs_), "")
         scope = f", in {g.shared.scope}" if g.shared.scope else ""
-        text = (
-            f"{step.kind}{output} cannot be exported to ONNX with opset {g.opset}: {error}{scope}"
-        )
+        function = step.attributes.get("_function") if step.kind == "prim::PythonOp" else None
+        name = function._name if isinstance(function, CustomOp) else step.kind
+        text = f"{name}{output} cannot be exported to ONNX with opset {g.opset}: {error}{scope}"
         source = step.sourceRange()
         made = kind(f"{text}\n{source}".rstrip())
         made.placed = True  # type: ignore[attr-defined]
@@ -185,7 +184,7 @@ class Walk:
         elif kind == "prim::RaiseException":
             raise OnnxExporterError("the program raises an exception for the example")
         elif kind == "prim::PythonOp":
-            self.python(g, step, env)
+            programs.write(self, g, step, env)
         elif kind == "prim::SetAttr":
             raise OnnxExporterError(
                 f"the program sets the attribute {step['name']!r}, which ONNX cannot keep"
@@ -591,40 +590,6 @@ class Walk:
                 raise
             return self.fallback(g, step.kind, named, len(step.outputs_))
 
-    def python(self, g: Graph, step: Step, env: dict[Symbol, Any]) -> None:
-        """Write a function of autograd by its own `symbolic`, an op by what is registered."""
-        function = step.attributes["_function"]
-        given = [env[v] for v in step.inputs_]
-        run = function
-        if isinstance(function, CustomOp):
-            write = custom(function._name.partition(".")[0], g.opset)
-        else:
-            write, run = getattr(function, "symbolic", None), getattr(function, "apply", function)
-        if write is None and isinstance(function, CustomOp):
-            raise UnsupportedOperatorError(
-                f"nobody has said how {function._name} is written; "
-                "flambeau.onnx.register_custom_op_symbolic does"
-            )
-        if write is None:
-            raise UnsupportedOperatorError(
-                f"{function.__name__} is an autograd.Function without a method `symbolic`"
-            )
-        examples = []
-        for at in range(self.count):
-            made = run(*self.example(given, at))
-            examples.append(made if isinstance(made, tuple) else (made,))
-        g.shared.results = list(examples[0])
-        back = write(g, *convert(given, lambda cell: cell.read(g)))
-        back = back if isinstance(back, tuple | list) else (back,)
-        made = [
-            self.cells(g, step, value, parts, [], _leaves_sizes_open(value), env)
-            for value, parts in zip(back, zip(*examples, strict=True), strict=True)
-        ]
-        if len(step.outputs_) == 1 and len(made) > 1:
-            env[step.output()] = tuple(made)
-        else:
-            self.bind(step, made, env)
-
 
 def _without_dimensions(given: dict[str, Any]) -> bool:
     first = next(iter(given.values()), None)
@@ -649,17 +614,6 @@ def _of_one(g: Graph, function: Callable[..., Any], given: dict[str, Any]) -> An
     for part in made:
         part.shape = part.shape if part.shape is not None else ()
     return tuple(made) if isinstance(back, tuple) else made[0]
-
-
-def _leaves_sizes_open(value: object) -> bool:
-    """Whether the sizes of what a program's own function wrote are those that ONNX can tell.
-
-    Of operators that are not ONNX's it tells none, and the sizes are the example's.
-    """
-    if not isinstance(value, Value) or value.maker is None or value.maker.domain:
-        return False
-    infer(value)
-    return True
 
 
 def _need_one_rank(given: list[Any], parts: list[tuple[Any, ...]]) -> None:
