@@ -40,6 +40,29 @@ def test_layers_ask_first_who_offers_them_and_compute_what_is_declined():
     assert len(asked) == 2
 
 
+def test_products_of_matrices_ask_first_who_offers_them():
+    asked = []
+
+    def matrices(a, b, out):
+        asked.append((a.shape, b.shape))
+        if a.shape == b.shape:
+            return False
+        out[...] = 7
+        return True
+
+    large, small, batch = (np.ones(shape, np.float32) for shape in ((80, 80), (80, 3), (2, 80, 80)))
+    offer_products("mine", matrices=matrices)
+    assert offered.matrices is matrices
+    assert (KERNELS["matmul"](large, small) == 7).all()
+    assert (KERNELS["matmul"](batch, small) == 7).all()  # as rows of one matrix
+    assert (KERNELS["matmul"](large, large) == 80).all()  # declined
+    assert (KERNELS["matmul"](batch, batch) == 80).all()
+    assert asked == [((80, 80), (80, 3)), ((160, 80), (80, 3)), ((80, 80), (80, 80))]
+    offer_products("mine")
+    assert offered.matrices is None
+    assert (KERNELS["matmul"](large, small) == 80).all()
+
+
 def test_the_package_that_was_asked_first_counts_for_each_function():
     first, second, sgemm, run = (lambda *args: None for _ in range(4))
     offer_products("first", linear=first)

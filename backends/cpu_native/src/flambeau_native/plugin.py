@@ -26,7 +26,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         return None
     from flambeau_native.kernels import KERNELS
     from flambeau_native.kernels._casts import convert
-    from flambeau_native.kernels.linalg import few, linear
+    from flambeau_native.kernels.linalg import few, linear, matrices
     from flambeau_numpy.extending import (
         follow,
         offer_casts,
@@ -42,6 +42,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         linear=linear if native.has_linear() else None,
         primitives=native.primitives,
         few=few,
+        matrices=matrices if native.has_linear() else None,
     )
     offer_plans("flambeau-native", _compile_plan)
     offer_casts("flambeau-native", convert)

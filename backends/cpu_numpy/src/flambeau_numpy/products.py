@@ -36,6 +36,7 @@ Sgemm = Callable[..., object]
 Linear = Callable[[Array, Array, Array | None], Array | None]
 Primitives = Callable[..., object]
 Few = Callable[[Array, Array], Array | None]
+Matrices = Callable[[Array, Array, Array], bool]
 
 
 class Offered:
@@ -62,21 +63,25 @@ class Offered:
             each place; primitive, stream, count and arguments of each run.
         few: ``few(a, b)`` is a @ b of two arrays of matrices, whose terms are added in order, or
             None where others do better.
+        matrices: ``matrices(a, b, out)`` writes a @ b of two matrices to ``out``, which shares no
+            memory with them; False where others do better, and nothing is written.
     """
 
-    __slots__ = ("few", "linear", "primitives", "sgemm")
+    __slots__ = ("few", "linear", "matrices", "primitives", "sgemm")
 
     def __init__(self) -> None:
         self.sgemm: Sgemm | None = None
         self.linear: Linear | None = None
         self.primitives: Primitives | None = None
         self.few: Few | None = None
+        self.matrices: Matrices | None = None
 
 
 offered = Offered()
 """What products ask for first: of each function that of the package that was asked first."""
 
-_offers: dict[str, tuple[Sgemm | None, Linear | None, Primitives | None, Few | None]] = {}
+_Offer = tuple[Sgemm | None, Linear | None, Primitives | None, Few | None, Matrices | None]
+_offers: dict[str, _Offer] = {}
 
 
 def offer_products(
@@ -86,6 +91,7 @@ def offer_products(
     linear: Linear | None = None,
     primitives: Primitives | None = None,
     few: Few | None = None,
+    matrices: Matrices | None = None,
 ) -> None:
     """Let products ask a package first; `Offered` says what the functions are.
 
@@ -93,7 +99,7 @@ def offer_products(
     before is forgotten.  Of several packages the first one counts, as with kernels.
     """
     _offers.pop(provider, None)
-    given = sgemm, linear, primitives, few
+    given = sgemm, linear, primitives, few, matrices
     if any(function is not None for function in given):
         _offers[provider] = given
     offers = _offers.values()
@@ -101,6 +107,7 @@ def offer_products(
     offered.linear = next((given[1] for given in offers if given[1] is not None), None)
     offered.primitives = next((given[2] for given in offers if given[2] is not None), None)
     offered.few = next((given[3] for given in offers if given[3] is not None), None)
+    offered.matrices = next((given[4] for given in offers if given[4] is not None), None)
 
 
 _ROWS = 16  # parts begin at multiples of this: kernels compute tiles of so many
@@ -142,7 +149,12 @@ _workers = 0
 
 
 def multiply(a: Array, b: Array, out: Array) -> Array:
-    """a @ b of matrices, or of batches of as many dimensions, written to `out` and returned."""
+    """a @ b of matrices, or of batches of as many dimensions, written to `out` and returned.
+
+    `out` shares no memory with the others.
+    """
+    if (compiled := offered.matrices) is not None and out.ndim == 2 and compiled(a, b, out):
+        return out
     work = out.size * a.shape[-1]
     if work <= SERIAL or threads.count() == 1:
         return np.matmul(a, b, out)

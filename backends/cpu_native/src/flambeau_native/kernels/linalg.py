@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Up to so many elements of a weight any row is worth it, and below so many eight rows and more.
 _ANY, _EIGHT = 1 << 14, 1 << 16
 # Of a larger one, the rows that fill a vector: more than that, and both had better be copied.
-_FEWEST, _MOST = 16, 192
+_FEWEST, _FEW_ROWS = 16, 192
 
 
 def linear(
@@ -53,7 +53,7 @@ def linear(
 
 def _suits(rows: int, size: int) -> bool:
     """Whether a layer of so many rows and so large a weight is one for the compiled kernel."""
-    return size <= _ANY or (rows >= 8 and (size < _EIGHT or _FEWEST <= rows <= _MOST))
+    return size <= _ANY or (rows >= 8 and (size < _EIGHT or _FEWEST <= rows <= _FEW_ROWS))
 
 
 def linear_of(
@@ -78,6 +78,34 @@ def linear_of(
         return out
 
     return linear
+
+
+# OpenBLAS copies nothing of products of fewer multiplications; where the second operand is stored
+# column by column, of those whose result has fewer elements.
+_COPIED, _COPIED_TURNED = 1_000_000, 1600
+_MOST = 1 << 24  # multiplications, beyond which operands had better be copied in parts
+_FEWEST_ROWS = 4
+
+
+def matrices(a: Array, b: Array, out: Array, _kind: Any = FLOAT32) -> bool:
+    """Write a @ b of two float32 matrices to `out`; False where others do better."""
+    if a.dtype is not _kind or b.dtype is not _kind or out.dtype is not _kind:
+        return False
+    (rows, depth), (same, columns) = a.shape, b.shape
+    # Vectors of sixteen columns that are three quarters full.
+    if rows < _FEWEST_ROWS or 4 * columns < 3 * (columns + 15 & -16) or depth != same:
+        return False
+    a_turned, b_turned = not a.flags.c_contiguous, not b.flags.c_contiguous
+    work = rows * columns * depth
+    if work < _COPIED and (a_turned or not b_turned or rows * columns < _COPIED_TURNED):
+        return False
+    if work > _MOST or out.shape != (rows, columns) or not out.flags.c_contiguous:
+        return False
+    if not (a.flags.forc and b.flags.forc):
+        return False
+    left, right = a.T if a_turned else a, b.T if b_turned else b
+    native.matrices(out, left, right, rows, columns, depth, a_turned, b_turned)
+    return True
 
 
 # Multiplications of a product below which PyTorch has a loop and no library, so its bits are known.

@@ -1,0 +1,163 @@
+"""Products of two matrices that the second cache holds, by one call of `offered.matrices`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau_native.extension import native
+from flambeau_native.kernels.linalg import linear, matrices
+from flambeau_numpy.extending import offered
+
+pytestmark = pytest.mark.skipif(not native.has_linear(), reason="the processor has no AVX-512")
+
+
+def numbers(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def product(a, b, a_turned=False, b_turned=False):
+    """a @ b by the compiled function, however small; operands are stored as is said."""
+    (rows, depth), columns = a.shape, b.shape[1]
+    out = np.full((rows, columns), 7, np.float32)
+    left, right = (
+        np.ascontiguousarray(x.T if turned else x) for x, turned in ((a, a_turned), (b, b_turned))
+    )
+    native.matrices(out, left, right, rows, columns, depth, a_turned, b_turned)
+    return out
+
+
+LAYOUTS = [(False, False), (True, False), (False, True), (True, True)]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 6, 13, 47, 200])
+@pytest.mark.parametrize("columns", [1, 15, 16, 33, 64, 100, 130, 200])
+@pytest.mark.parametrize("depth", [1, 2, 64, 129, 300])
+def test_products_agree_with_float64_and_every_layout_and_thread_gives_the_same_bits(
+    rows, columns, depth, threads
+):
+    a, b = numbers(rows, depth), numbers(depth, columns)
+    wanted = a.astype(np.float64) @ b
+    bound = (depth + 2) * 2.0**-24 * (abs(a.astype(np.float64)) @ abs(b))
+    threads(1)
+    first = product(a, b)
+    assert (abs(first - wanted) <= bound).all()
+    for layout in LAYOUTS:
+        for number in 1, 3:
+            threads(number)
+            np.testing.assert_array_equal(product(a, b, *layout), first)
+
+
+def test_large_products_are_divided_and_have_the_same_bits(threads):
+    a, b = numbers(150, 300), numbers(300, 170)
+    threads(1)
+    first = product(a, b)
+    for number in 2, 3, 7, 64:
+        threads(number)
+        for layout in LAYOUTS:
+            np.testing.assert_array_equal(product(a, b, *layout), first)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nan_and_infinity_reach_no_other_sums(layout):
+    a, b = np.ones((20, 140), np.float32), np.ones((140, 30), np.float32)
+    a[3, 5], a[19, 139], b[138, 7] = np.nan, np.inf, -np.inf
+    wanted = np.full((20, 30), 140, np.float32)
+    wanted[19], wanted[:, 7], wanted[19, 7], wanted[3] = np.inf, -np.inf, np.nan, np.nan
+    np.testing.assert_array_equal(product(a, b, *layout), wanted)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 4), (0, 0, 0)])
+def test_of_empty_matrices_the_product_is_zero(shape, layout):
+    rows, depth, columns = shape
+    assert (product(numbers(rows, depth), numbers(depth, columns), *layout) == 0).all()
+
+
+def test_subnormal_sums_and_signed_zeros_are_those_of_the_terms_in_order():
+    tiny, less = np.full((4, 2), 2.0**-74, np.float32), np.full((2, 4), 2.0**-75, np.float32)
+    np.testing.assert_array_equal(product(tiny, less), np.full((4, 4), 2.0**-148, np.float32))
+    zeros = -np.zeros((4, 3), np.float32)
+    assert not np.signbit(product(zeros, np.ones((3, 4), np.float32))).any()  # as of 0 + -0
+
+
+A, B, OUT = numbers(120, 100), numbers(100, 128), np.zeros((120, 128), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (A, B),
+        (np.asfortranarray(A), B),
+        (A, np.asfortranarray(B)),
+        (np.asfortranarray(A), np.asfortranarray(B)),
+        (numbers(20, 60), np.asfortranarray(numbers(60, 100))),  # OpenBLAS copies turned ones
+    ],
+    ids=range(5),
+)
+def test_matrices_without_gaps_are_multiplied_here(a, b):
+    out = np.full((len(a), b.shape[1]), 7, np.float32)
+    assert matrices(a, b, out)
+    np.testing.assert_allclose(out, a.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "out"),
+    [
+        (A.astype(np.float64), B, OUT),
+        (A, B.astype(np.float64), OUT),
+        (A, B, OUT.astype(np.float64)),
+        (A.astype(np.float16), B, OUT),
+        (numbers(120, 200)[:, ::2], B, OUT),
+        (A, numbers(100, 256)[:, ::2], OUT),
+        (A, B, np.zeros((120, 256), np.float32)[:, ::2]),
+        (A, B, np.asfortranarray(OUT)),
+        (A, B, np.zeros((120, 127), np.float32)),
+        (A[:, :99].copy(), B, OUT),
+        (A, numbers(1, 128)[np.zeros(100, int)][:, :0], np.zeros((120, 0), np.float32)),
+        (np.broadcast_to(A[:1], A.shape), B, OUT),
+        (numbers(3, 2000), numbers(2000, 400), np.zeros((3, 400), np.float32)),  # few rows
+        (
+            numbers(600, 200),
+            numbers(200, 17),
+            np.zeros((600, 17), np.float32),
+        ),  # two vectors, one full
+        (numbers(64, 64), numbers(64, 64), np.zeros((64, 64), np.float32)),  # BLAS copies nothing
+        (numbers(300, 300), numbers(300, 300), np.zeros((300, 300), np.float32)),
+    ],
+    ids=range(16),
+)
+def test_what_others_do_better_is_left_to_them(a, b, out):
+    before = out.copy()
+    assert not matrices(a, b, out)
+    np.testing.assert_array_equal(out, before)
+
+
+def test_products_on_cpu_are_made_here(monkeypatch):
+    made = []
+
+    def counted(a, b, out):
+        done = matrices(a, b, out)
+        made.append((a.shape, b.shape, done))
+        return done
+
+    a, b = fb.randn(120, 100, requires_grad=True), fb.randn(100, 128, requires_grad=True)
+    grad = fb.randn(120, 128)
+    monkeypatch.setattr(offered, "matrices", counted)
+    (a @ b).backward(grad)
+    assert made == [
+        ((120, 100), (100, 128), True),
+        ((120, 128), (128, 100), True),
+        ((100, 120), (120, 128), True),
+    ]
+    monkeypatch.setattr(offered, "matrices", None)
+    left, right = (t.detach().requires_grad_() for t in (a, b))
+    (left @ right).backward(grad)
+    fb.testing.assert_close(left.grad, a.grad)
+    fb.testing.assert_close(right.grad, b.grad)
+
+
+def test_a_layer_without_bias_is_the_product():
+    x, weight = numbers(200, 100), numbers(96, 100)
+    np.testing.assert_array_equal(linear(x, weight, None), product(x, weight.T.copy()))
