@@ -761,3 +761,25 @@ def test_methods_of_a_module_name_its_class():
     assert scripted(fb.ones(2)).tolist() == [2.0, 2.0] and scripted.fitted
     with pytest.raises(RuntimeError, match="Fitted"):
         fb.jit.script(FittedBelow())
+
+
+class SetsItsWeight(fb.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = fb.nn.Linear(2, 2, bias=False)
+        self.register_buffer("count", fb.zeros(1))
+
+    def forward(self, x: fb.Tensor) -> fb.Tensor:
+        self.linear.weight = x * 2
+        self.count = self.count + 1
+        return self.linear(x) + self.count
+
+
+def test_a_script_sets_a_parameter_to_any_tensor() -> None:
+    scripted = fb.jit.script(SetsItsWeight())
+    x = fb.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert fb.equal(scripted(x), x @ (x * 2).t() + 1)
+    assert fb.equal(scripted(x), x @ (x * 2).t() + 2)
+    assert [name for name, _ in scripted.named_parameters()] == ["linear.weight"]
+    assert fb.equal(scripted.linear.weight, x * 2)
+    assert set(scripted.state_dict()) == {"linear.weight", "count"}

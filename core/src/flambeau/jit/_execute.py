@@ -567,10 +567,20 @@ def _set(w: _Writer, node: Node) -> None:
     of, value = node.inputs_
     name = node.attributes["name"]
     kind = of.type()
-    if isinstance(kind, ClassType) and kind.is_module and name in kind.buffers:
-        w.line(f"{w.owner(of)}._buffers[{name!r}] = {w.read(value)}")
+    if isinstance(kind, ClassType) and kind.is_module and value.type() is T.TENSOR:
+        w.globals["_put"] = _put
+        w.line(f"_put({w.owner(of)}, {name!r}, {w.read(value)})")
         return
     w.line(f"{w.owner(of)}.{name} = {w.owner(value)}")
+
+
+def _put(module: Any, name: str, value: Tensor) -> None:
+    """Let a tensor be an attribute of a module; a parameter stays one, and may be any tensor."""
+    for held in (module._parameters, module._buffers):
+        if name in held:
+            held[name] = value
+            return
+    setattr(module, name, value)
 
 
 def _create(w: _Writer, node: Node) -> None:

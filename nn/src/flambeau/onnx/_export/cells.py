@@ -53,7 +53,7 @@ class Cell:
         self.examples, self.value, self.graph = examples, value, graph
         self.loose = self.measured = False
         self.parent: Cell | None = None
-        self.replay: Callable[[Value], Value] | None = None
+        self.replay: Callable[[Graph, Value], Value] | None = None
         self.reshapes = False
         self.root: Cell = self
         self.version = self.seen = 0
@@ -68,7 +68,9 @@ class Cell:
         """Whether it is a tensor and no number."""
         return isinstance(self.examples[0], Tensor)
 
-    def view_of(self, parent: Cell, replay: Callable[[Value], Value], reshapes: bool) -> None:
+    def view_of(
+        self, parent: Cell, replay: Callable[[Graph, Value], Value], reshapes: bool
+    ) -> None:
         """Note what it is a view of."""
         self.parent, self.replay, self.root = parent, replay, parent.root
         self.reshapes = reshapes
@@ -80,8 +82,10 @@ class Cell:
             return g.constant(self.examples[0])
         if self.parent is not None and (self.value is None or self.seen != self.root.version):
             assert self.replay is not None
-            self.value = self.annotated(self.replay(self.parent.read(g)))
-            self.seen = self.root.version
+            taken = self.annotated(self.replay(g, self.parent.read(g)))
+            if g is not (self.graph or g.root):  # a branch or loop, whose values end with it
+                return taken
+            self.value, self.seen = taken, self.root.version
         assert self.value is not None
         return self.value
 
@@ -91,7 +95,6 @@ class Cell:
             root = self.root
             root.value = g.constant(root.examples[0])
             root.version += 1
-            root.graph = g
 
     def write(self, g: Graph, new: Value) -> None:
         """Let the tensor be `new` from here on."""
@@ -133,7 +136,7 @@ def _written(g: Graph, view: Cell, new: Value) -> Value:
     for step in reversed(chain):
         assert step.replay is not None
         examples = tuple(fb.empty(e.shape, dtype=fb.int64) for e in step.examples)
-        places = annotate(step.replay(places), examples, step.loose)
+        places = annotate(step.replay(g, places), examples, step.loose)
     name = "ScatterElements" if g.opset >= 11 else "Scatter"
     flat = g.reshape(base, [-1])
     # The indices of a known part are known: one constant in place of a chain of nodes.

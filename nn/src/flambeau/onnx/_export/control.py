@@ -9,6 +9,7 @@ from flambeau.jit._graph import Block
 from flambeau.jit._graph import Node as Step
 from flambeau.jit._graph import Value as Symbol
 from flambeau.onnx._export.cells import Cell, annotate, leaves
+from flambeau.onnx._export.effects import Effects, Frame, Place, Saved, become, copies
 from flambeau.onnx._export.errors import OnnxExporterError
 from flambeau.onnx._export.graph import NUMBERS, Graph, Value, dtype_of_example
 
@@ -37,36 +38,53 @@ def branch(walk: Walk, g: Graph, step: Step, env: dict[Symbol, Any]) -> None:
             # A check of the input, which ONNX cannot make.
             walk.bind(step, walk.block(g, other, env), env)
             return
-    if not step.outputs_:
-        taken = then if condition.examples[0] else otherwise
-        if not taken.nodes_ and not (otherwise if taken is then else then).nodes_:
-            return
-    sides = []
-    for block in (then, otherwise):
-        inner = g.inner()
-        sides.append((inner, walk.block(inner, block, dict(env))))
-    value = g.cast(condition.read(g), fb.bool)
-    one, other = sides[0][1], sides[1][1]
-    dtypes = [_dtype(a, b) for a, b in zip(one, other, strict=True)]
-    for inner, results in sides:
-        inner.outputs = [
-            _output(inner, result, dtype) for result, dtype in zip(results, dtypes, strict=True)
-        ]
-    if not step.outputs_:
+    sides = [Frame(walk, g.inner()).walked(block, dict(env)) for block in (then, otherwise)]
+    written = list(dict.fromkeys([*sides[0].written, *sides[1].written]))
+    places = list(dict.fromkeys([*sides[0].changed, *sides[1].changed]))
+    ways = [
+        [*side.results, *(_attribute(walk, g, side.changed, place) for place in places)]
+        for side in sides
+    ]
+    count = len(step.outputs_)
+    if not count and not written and not places:
         return
+    value = g.cast(condition.read(g), fb.bool)
+    dtypes = [_dtype(a, b) for a, b in zip(*ways, strict=True)]
+    for side, results in zip(sides, ways, strict=True):
+        inner = side.graph
+        with side.again():
+            inner.outputs = [
+                _output(inner, result, dtype) for result, dtype in zip(results, dtypes, strict=True)
+            ]
+            inner.outputs += [inner.op("Identity", root.read(inner)) for root in written]
     back = g.op(
         "If",
         _scalar(g, value),
-        outputs=len(step.outputs_),
-        then_branch_g=sides[0][0],
-        else_branch_g=sides[1][0],
+        outputs=len(ways[0]) + len(written),
+        then_branch_g=sides[0].graph,
+        else_branch_g=sides[1].graph,
     )
     back = back if isinstance(back, tuple) else (back,)
-    chosen = one if condition.examples[0] else other
-    for symbol, made, a, b, result, dtype in zip(
-        step.outputs_, back, one, other, chosen, dtypes, strict=True
-    ):
-        env[symbol] = _joined(walk, g, made, (a, b), result, dtype)
+    chosen = ways[0] if condition.examples[0] else ways[1]
+    joined = [
+        _joined(walk, g, made, (a, b), result, dtype)
+        for made, a, b, result, dtype in zip(back, *ways, chosen, dtypes, strict=False)
+    ]
+    env.update(zip(step.outputs_, joined, strict=False))
+    for place, cell in zip(places, joined[count:], strict=True):
+        walk.attributes[place] = cell
+    for root, made in zip(written, back[len(joined) :], strict=True):
+        examples = list(root.examples)
+        for at, holds in enumerate(condition.examples):
+            side = sides[0 if holds else 1]
+            if root in side.written:
+                examples[at] = side.written[root][1][at]
+        become(walk, g, root, made, tuple(examples))
+
+
+def _attribute(walk: Walk, g: Graph, changed: dict[Place, Any], place: Place) -> Any:
+    """An attribute at the end of a block: what the block made it, or what it is outside."""
+    return changed[place] if place in changed else walk.attribute(g, walk.owners[place], place[1])
 
 
 def loop(walk: Walk, g: Graph, step: Step, env: dict[Symbol, Any]) -> None:
@@ -119,20 +137,71 @@ def _looped(
     going: object,
     carried: list[Any],
 ) -> None:
+    written: list[Cell] = []
+    places: list[Place] = []
+    while True:  # what the body changes of what is outside is known once it was walked
+        given = [*carried, *(_attribute(walk, g, {}, place) for place in places)]
+        starts = [_value(g, value) for value in given] + [root.read(g) for root in written]
+        effects, results = _body(walk, g, body, env, given, len(carried), written, places)
+        more = [root for root in effects.written if root not in written]
+        others = [place for place in effects.changed if place not in places]
+        if not more and not others:
+            break
+        written += more
+        places += others
+    inner = effects.graph
+    goes_on, *results = results
+    dtypes = [v.dtype for v in starts[: len(given)]]
+    with effects.again():
+        inner.outputs = [_scalar(inner, _output(inner, goes_on, fb.bool))] + [
+            _output(inner, result, dtype) for result, dtype in zip(results, dtypes, strict=True)
+        ]
+        inner.outputs += [inner.op("Identity", root.read(inner)) for root in written]
+    endless = not isinstance(count, Cell) and count >= 2**31
+    bound = None if endless else _scalar(g, g.cast(_value(g, count), fb.int64))
+    first = _scalar(g, g.cast(_value(g, going), fb.bool))
+    if not starts:
+        return
+    back = g.op("Loop", bound, first, *starts, outputs=len(starts), body_g=inner)
+    back = back if isinstance(back, tuple) else (back,)
+    joined = [
+        _joined(walk, g, made, (start, result), result, dtype)
+        for made, result, start, dtype in zip(back, results, given, dtypes, strict=False)
+    ]
+    env.update(zip(step.outputs_, joined, strict=False))
+    for place, cell in zip(places, joined[len(carried) :], strict=True):
+        walk.attributes[place] = cell
+    for root, made in zip(written, back[len(joined) :], strict=True):
+        become(walk, g, root, made, effects.written[root][1])
+
+
+def _body(
+    walk: Walk,
+    g: Graph,
+    body: Block,
+    env: dict[Symbol, Any],
+    given: list[Any],
+    count: int,
+    written: list[Cell],
+    places: list[Place],
+) -> tuple[Effects, list[Any]]:
+    """The body of a loop, with what it carries; the results are those of the body and of `places`.
+
+    Args:
+        given: what is carried; behind the first `count` the attributes of `places`.
+        written: the tensors from outside that are carried, too.
+    """
     inner = g.inner()
+    frame = Frame(walk, inner)
     scope = dict(env)
     index = Value(g.name(), fb.int64, ())
-    condition = Value(g.name(), fb.bool, ())
-    inner.inputs = [index, condition]
-    examples = (0,) * walk.count
-    scope[body.inputs_[0]] = Cell(examples, index, inner)
-    starts = []
-    for symbol, value in zip(body.inputs_[1:], carried, strict=True):
-        start = _value(g, value)
-        starts.append(start)
+    inner.inputs = [index, Value(g.name(), fb.bool, ())]
+    scope[body.inputs_[0]] = Cell((0,) * walk.count, index, inner)
+    cells = []
+    for value in given:
         samples: tuple[Any, ...] = (value,) * walk.count
         if isinstance(value, Cell):
-            samples = tuple(e.clone() if isinstance(e, Tensor) else e for e in value.examples)
+            samples = copies(value.examples)
         inside = Value(g.name(), dtype_of_example(samples[0]))
         annotate(inside, samples)
         if inside.shape:
@@ -140,27 +209,36 @@ def _looped(
         inner.inputs.append(inside)
         cell = Cell(samples, inside, inner)
         cell.loose = isinstance(samples[0], Tensor) and samples[0].dim() > 0
-        scope[symbol] = cell
-    goes_on, *results = walk.block(inner, body, scope)
-    dtypes = [v.dtype for v in starts]
-    inner.outputs = [_scalar(inner, _output(inner, goes_on, fb.bool))] + [
-        _output(inner, result, dtype) for result, dtype in zip(results, dtypes, strict=True)
+        cells.append(cell)
+    scope.update(zip(body.inputs_[1:], cells[:count], strict=True))
+    before = {root: Saved(root) for root in written}
+    for root in written:
+        root.value = root.annotated(Value(g.name(), dtype_of_example(root.examples[0])))
+        root.graph = inner
+        root.version += 1
+        inner.inputs.append(root.value)
+    outside = dict(walk.attributes)
+    walk.attributes.update(zip(places, cells[count:], strict=True))
+    frame.attributes = dict(walk.attributes)
+    effects = frame.walked(body, scope)
+    results = [
+        *effects.results,
+        *(effects.changed.get(place, walk.attributes[place]) for place in places),
     ]
-    endless = not isinstance(count, Cell) and count >= 2**31
-    bound = None if endless else _scalar(g, g.cast(_value(g, count), fb.int64))
-    first = _scalar(g, g.cast(_value(g, going), fb.bool))
-    if not step.outputs_:
-        return
-    back = g.op("Loop", bound, first, *starts, outputs=len(step.outputs_), body_g=inner)
-    back = back if isinstance(back, tuple) else (back,)
-    for symbol, made, result, start, dtype in zip(
-        step.outputs_, back, results, carried, dtypes, strict=True
-    ):
-        env[symbol] = _joined(walk, g, made, (start, result), result, dtype)
+    walk.attributes = outside
+    for root, saved in before.items():
+        effects.written[root] = root.read(inner), copies(root.examples)
+        saved.put_back(root)
+    return effects, results
 
 
 def _joined(
-    walk: Walk, g: Graph, made: Value, ways: tuple[Any, Any], result: object, dtype: DType
+    walk: Walk,
+    g: Graph,
+    made: Value,
+    ways: tuple[Any, Any],
+    result: object,
+    dtype: DType | None,
 ) -> Cell:
     """The cell of a value that is one of two; its sizes are known where both agree."""
     samples = result.examples if isinstance(result, Cell) else (result,) * walk.count

@@ -20,6 +20,7 @@ from flambeau.jit._graph import Value as Symbol
 from flambeau.jit._schemas import Schema
 from flambeau.onnx._export import control, programs
 from flambeau.onnx._export.cells import Cell, Module, annotate, convert, leaves
+from flambeau.onnx._export.effects import Frame, Place, note_write
 from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value, dtype_of_example
 from flambeau.onnx._export.table import custom, fitting, load
@@ -132,6 +133,9 @@ class Walk:
         self.kept: list[Any] = []
         self.count = 1
         self.reserved: set[str] = set()
+        self.frames: list[Frame] = []
+        self.attributes: dict[Place, Any] = {}
+        self.owners: dict[Place, Any] = {}
 
     def reserve(self, names: Sequence[str]) -> None:
         """Keep names for inputs and outputs, which no other value may have."""
@@ -186,9 +190,8 @@ class Walk:
         elif kind == "prim::PythonOp":
             programs.write(self, g, step, env)
         elif kind == "prim::SetAttr":
-            raise OnnxExporterError(
-                f"the program sets the attribute {step['name']!r}, which ONNX cannot keep"
-            )
+            owner, value = (env[v] for v in step.inputs_)
+            self.set(owner, step["name"], value)
         elif kind not in SILENT:
             self.op(g, step, env)
 
@@ -227,8 +230,17 @@ class Walk:
         self.kept.append(tensor)
         return cell
 
-    def attribute(self, g: Graph, owner: type, name: str) -> Any:
+    def set(self, owner: object, name: str, value: object) -> None:
+        """Let an attribute be something else for the rest of the program."""
+        held = owner.object if isinstance(owner, Module) else owner
+        self.attributes[id(held), name] = value
+        self.owners[id(held), name] = owner
+
+    def attribute(self, g: Graph, owner: object, name: str) -> Any:
         """An attribute of a module or of another object."""
+        place = id(owner.object if isinstance(owner, Module) else owner), name
+        if place in self.attributes:
+            return self.attributes[place]
         if isinstance(owner, Module):
             path = f"{owner.path}.{name}" if owner.path else name
             value = getattr(owner.object, name)
@@ -329,7 +341,7 @@ class Walk:
         """Note what an op makes of what is known."""
         target = self.target(self.schema(step), step.kind.rpartition("::")[2], given)
         if target is not None:
-            self.may_write(g, target)
+            note_write(self, g, target)
         back = [self.compute(step, self.example(given, at)) for at in range(self.count)]
         cells = _known_cells(given)
 
@@ -405,7 +417,7 @@ class Walk:
         schema = self.schema(step)
         target = self.target(schema, bare, given)
         if target is not None:
-            self.may_write(g, target)
+            note_write(self, g, target)
             target.freeze(g)
         if bare == "as_strided":
             _need_order(given[0])
@@ -434,13 +446,6 @@ class Walk:
             for value, examples in zip(back, parts, strict=False)
         ]
         self.bind(step, made, env)
-
-    def may_write(self, g: Graph, target: Cell) -> None:
-        """Refuse a write out of a branch or loop."""
-        if (target.root.graph or g.root) is not g:
-            raise OnnxExporterError(
-                "it writes, in a branch or loop that ONNX keeps, to a tensor from outside of it"
-            )
 
     def target(self, schema: Schema | None, bare: str, given: list[Any]) -> Cell | None:
         """The tensor that an op writes to."""
@@ -521,12 +526,12 @@ class Walk:
             parent = cell.examples[0]
             if not parent.numel() or parent.untyped_storage().data_ptr() != place:
                 continue
-            replay = functools.partial(self.taken_again, g, step, given, at, example)
+            replay = functools.partial(self.taken_again, step, given, at, example)
             made.view_of(cell, replay, bare in RESHAPES)
             return
 
     def taken_again(
-        self, g: Graph, step: Step, given: list[Any], at: int, example: Tensor, base: Value
+        self, step: Step, given: list[Any], at: int, example: Tensor, g: Graph, base: Value
     ) -> Value:
         """A view of another value than the one that the program took it of."""
         args = convert(given, lambda each: each.read(g))
