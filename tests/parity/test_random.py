@@ -18,6 +18,7 @@ import pytest
 torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 
+import flambeau as fb  # noqa: E402
 from flambeau._random.generator import Generator  # noqa: E402
 from flambeau._random.mt19937 import MT19937 as PlainMT19937  # noqa: E402, N811
 from flambeau._types import dtype as D  # noqa: E402
@@ -468,3 +469,66 @@ def test_public_fills_of_transposed_tensors_give_torchs_numbers():
 
     ours, theirs = program(fb), program(torch)
     assert [t.tolist() for t in ours] == [t.tolist() for t in theirs]
+
+
+FILLS = {
+    "uniform_": [(), (-1.5, 2.7)],
+    "normal_": [(), (0.3, 1.7)],
+    "log_normal_": [(), (0.1, 0.2)],
+    "cauchy_": [(), (0.3, 2.0)],
+    "exponential_": [(), (2.5,)],
+    "geometric_": [(0.3,)],
+    "random_": [(), (5,), (-3, 100)],
+    "bernoulli_": [(), (0.3,)],
+}
+LAYOUTS = {
+    "row": lambda x: x[0],
+    "number": lambda x: x[0, 0],
+    "nothing": lambda x: x[:0],
+    "all": lambda x: x,
+    "turned": lambda x: x.t(),
+    "steps": lambda x: x[::2, 1::3],
+    "column": lambda x: x[:, 2],
+    "behind others": lambda x: x[3:],
+    "long row of a view": lambda x: x.view(-1)[5:],
+}
+
+
+@needs_fma
+@pytest.mark.parametrize("name", FILLS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_tensors_of_any_layout_are_filled_as_pytorch_fills_them(name, layout, dtype):
+    before = torch.get_rng_state()
+    torch.manual_seed(3)
+    generator = fb.Generator().manual_seed(3)
+    ours = fb.zeros(8, 9, dtype=getattr(fb, str(dtype).removeprefix("torch.")))
+    theirs = torch.zeros(8, 9, dtype=dtype)
+    for given in FILLS[name] * 2:
+        view, other = LAYOUTS[layout](ours), LAYOUTS[layout](theirs)
+        version = view._version
+        assert getattr(view, name)(*given, generator=generator) is view
+        getattr(other, name)(*given)
+        assert view._version == ours._version == version + 1
+        assert ours.double().tolist() == theirs.double().tolist()
+        assert generator.get_state().tolist() == torch.get_rng_state().tolist()
+    torch.set_rng_state(before)
+
+
+@pytest.mark.parametrize("name", FILLS)
+def test_what_may_not_be_filled_is_as_it_was(name):
+    given = FILLS[name][-1]
+    leaf = fb.zeros(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        getattr(leaf, name)(*given)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        getattr(fb.zeros(1).expand(3), name)(*given)
+    with fb.no_grad():
+        getattr(leaf, name)(*given)
+    assert leaf.requires_grad
+    grown = leaf * 2
+    getattr(grown, name)(*given)
+    grown.sum().backward()
+    assert leaf.grad.tolist() == [0, 0, 0]
+    with pytest.raises(TypeError, match="generator"):
+        getattr(fb.zeros(3), name)(*given, generator=7)

@@ -26,10 +26,23 @@ static void uniform_f32(const Args *k) {
     }
 }
 
-static void unit_f64(const Args *k) {
-    double *out = k->p[0];
-    for (int64_t start = 0, left; (left = k->n[1] - start) > 0; start += UNITS)
-        units(state_of(k), out + start, left < UNITS ? left : UNITS);
+WIDE static void to_uniform_f64(double *out, const uint32_t *w, int64_t n, double span, double low,
+                                double open_end) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        double u = fma((double)(int64_t)pair(w, i) * 0x1p-53, span, low);
+        out[i] = u == open_end ? low : u;
+    }
+}
+
+static void uniform_f64(const Args *k) {
+    uint32_t w[BLOCK];
+    double *out = k->p[0], low = k->x[0], high = k->x[1];
+    for (int64_t start = 0, left; (left = k->n[1] - start) > 0; start += BLOCK / 2) {
+        int64_t n = left < BLOCK / 2 ? left : BLOCK / 2;
+        draw(state_of(k), w, 2 * n);
+        to_uniform_f64(out + start, w, n, high - low, low, high);
+    }
 }
 
 #define BERNOULLI(T, S)                                                                          \
@@ -158,14 +171,46 @@ static void normal_f32(const Args *k) {
     }
 }
 
-/* Normals one after the other, in float64 by libm: pairs r·cos θ, r·sin θ.  The second of a pair that
-   is not used up waits with the caller: n[2] says whether x[2] does, and p[1] gets the one that is left. */
-#define SERIAL(T, S)                                                            \
-    static void normal_serial_##S(const Args *k) {                              \
+/* The same in float64, by libm; the first 8 of 16 uniforms give radii. */
+static void to_normal_f64(double *u, int64_t n, double mean, double std) {
+    for (int64_t start = 0; start < n; start += 16, u += 16) {
+        for (int i = 0; i < 8; i++) {
+            double r = sqrt(-2.0 * log(1.0 - u[i])), theta = 6.283185307179586 * u[i + 8];
+            u[i] = fma(r * cos(theta), std, mean);
+            u[i + 8] = fma(r * sin(theta), std, mean);
+        }
+    }
+}
+
+static void normal_f64(const Args *k) {
+    uint32_t w[32];
+    double *out = k->p[0], mean = k->x[0], std = k->x[1];
+    int64_t n = k->n[1], ragged = n % 16, full = n - ragged;
+    if (n < 16) {
+        *k->failure = "less than 16 numbers";
+        return;
+    }
+    for (int64_t start = 0; start < full; start += UNITS) {
+        int64_t some = full - start < UNITS ? full - start : UNITS;
+        units(state_of(k), out + start, some);
+        to_normal_f64(out + start, some, mean, std);
+    }
+    if (ragged) {
+        draw(state_of(k), w, 2 * ragged);
+        units(state_of(k), out + n - 16, 16);
+        to_normal_f64(out + n - 16, 16, mean, std);
+    }
+}
+
+/* Normals one after the other, in float64 by libm, and what FINISH makes of each: pairs r·cos θ, r·sin θ.
+   The second of a pair that is not used up waits with the caller: n[2] says whether x[2] does, and p[1]
+   gets the one that is left. */
+#define SERIAL(NAME, T, S, FINISH)                                              \
+    static void NAME##_##S(const Args *k) {                                     \
         T *out = k->p[0];                                                       \
         double *spare = k->p[1], u[UNITS], mean = k->x[0], std = k->x[1];       \
         int64_t n = k->n[1], i = 0;                                             \
-        if (n > 0 && k->n[2]) out[i++] = (T)fma(k->x[2], std, mean);            \
+        if (n > 0 && k->n[2]) out[i++] = (T)FINISH(fma(k->x[2], std, mean));    \
         while (i < n) {                                                         \
             int64_t some = n - i + (n - i) % 2;                                 \
             if (some > UNITS) some = UNITS;                                     \
@@ -174,16 +219,18 @@ static void normal_f32(const Args *k) {
                 double theta = 6.283185307179586 * u[j];                        \
                 double r = sqrt(-2.0 * log1p(-u[j + 1]));                       \
                 double first = r * cos(theta), second = r * sin(theta);         \
-                out[i++] = (T)fma(first, std, mean);                            \
+                out[i++] = (T)FINISH(fma(first, std, mean));                    \
                 if (i < n)                                                      \
-                    out[i++] = (T)fma(second, std, mean);                       \
+                    out[i++] = (T)FINISH(fma(second, std, mean));               \
                 else                                                            \
                     *spare = second;                                            \
             }                                                                   \
         }                                                                       \
     }
-SERIAL(float, f32)
-SERIAL(double, f64)
+SERIAL(normal_serial, float, f32, )
+SERIAL(normal_serial, double, f64, )
+SERIAL(log_normal, float, f32, exp)
+SERIAL(log_normal, double, f64, exp)
 
 /* Waiting times, scale·log(1 - u), by the logarithm of libm.  In float32 the fast one says the same
    unless it is next to the middle of two numbers. */
@@ -224,6 +271,60 @@ static void exponential_f64(const Args *k) {
     }
 }
 
+/* FORMULA of a uniform `v` and two numbers, in float64 by libm. */
+#define FROM_UNITS(NAME, T, S, FORMULA)                                         \
+    static void NAME##_##S(const Args *k) {                                     \
+        double u[UNITS];                                                        \
+        const double a = k->x[0], b = k->x[1];                                  \
+        T *out = k->p[0];                                                       \
+        (void)b;                                                                \
+        for (int64_t left = k->n[1], n; left > 0; left -= n, out += n) {        \
+            n = left < UNITS ? left : UNITS;                                    \
+            units(state_of(k), u, n);                                           \
+            for (int64_t i = 0; i < n; i++) {                                   \
+                const double v = u[i];                                          \
+                out[i] = (T)(FORMULA);                                          \
+            }                                                                   \
+        }                                                                       \
+    }
+#define TANGENT fma(tan(3.141592653589793 * (v - 0.5)), b, a) /* around a, as wide as b */
+FROM_UNITS(cauchy, float, f32, TANGENT)
+FROM_UNITS(cauchy, double, f64, TANGENT)
+
+/* The trial of the first success; a = log(1 - p).  What int64 cannot hold is its
+   least number. */
+static inline int64_t whole(double trial) { return trial < 0x1p63 ? (int64_t)trial : INT64_MIN; }
+#define TRIAL ceil(log(v) / a)
+FROM_UNITS(geometric, float, f32, TRIAL)
+FROM_UNITS(geometric, double, f64, TRIAL)
+FROM_UNITS(geometric, int64_t, i64, whole(TRIAL))
+
+/* low + word mod span, of the words that n[4] says, 32 or 64 bits each; a span of 0 is 2^64. */
+#define RANDINT(T, S)                                                           \
+    static void randint_##S(const Args *k) {                                    \
+        uint32_t w[BLOCK];                                                      \
+        T *out = k->p[0];                                                       \
+        const uint64_t low = (uint64_t)k->n[2], span = (uint64_t)k->n[3];       \
+        const uint32_t few = span >> 32 ? 0 : (uint32_t)span;                   \
+        const int64_t wide = k->n[4] != 0, most = wide ? BLOCK / 2 : BLOCK;     \
+        for (int64_t left = k->n[1], n; left > 0; left -= n, out += n) {        \
+            n = left < most ? left : most;                                      \
+            draw(state_of(k), w, n << wide);                                    \
+            if (wide)                                                           \
+                for (int64_t i = 0; i < n; i++) {                               \
+                    uint64_t word = (uint64_t)w[2 * i] << 32 | w[2 * i + 1];    \
+                    out[i] = (T)(int64_t)(low + (span ? word % span : word));   \
+                }                                                               \
+            else                                                                \
+                for (int64_t i = 0; i < n; i++)                                 \
+                    out[i] = (T)(int64_t)(low + (few ? w[i] % few : w[i]));     \
+        }                                                                       \
+    }
+RANDINT(float, f32)
+RANDINT(double, f64)
+RANDINT(int32_t, i32)
+RANDINT(int64_t, i64)
+
 /* Fisher and Yates: entry i is swapped with entry i + word mod (n - i). */
 #define RANDPERM(T, S)                                                  \
     static void randperm_##S(const Args *k) {                           \
@@ -250,7 +351,7 @@ RANDPERM(int64_t, i64)
 const Row random_rows[] = {
     {"words", "wai", "w1", words},
     {"uniform_f32", "waiff", "t1", uniform_f32},
-    {"unit_f64", "wai", "t1", unit_f64},
+    {"uniform_f64", "waiff", "t1", uniform_f64},
     {"bernoulli_f32", "waii", "t1", bernoulli_f32},
     {"bernoulli_f64", "waii", "t1", bernoulli_f64},
     {"bernoulli_u8", "waii", "t1", bernoulli_u8},
@@ -258,8 +359,20 @@ const Row random_rows[] = {
     {"dropout_f64", "wwraiif", "t1,t1,t1", dropout_f64},
     {"normals_of", "wri", "w0,w0", normals_of},
     {"normal_f32", "waiff", "t1", normal_f32},
+    {"normal_f64", "waiff", "t1", normal_f64},
     {"normal_serial_f32", "wwaiifff", "t1,d", normal_serial_f32},
     {"normal_serial_f64", "wwaiifff", "t1,d", normal_serial_f64},
+    {"log_normal_f32", "wwaiifff", "t1,d", log_normal_f32},
+    {"log_normal_f64", "wwaiifff", "t1,d", log_normal_f64},
+    {"cauchy_f32", "waiff", "t1", cauchy_f32},
+    {"cauchy_f64", "waiff", "t1", cauchy_f64},
+    {"geometric_f32", "waiff", "t1", geometric_f32},
+    {"geometric_f64", "waiff", "t1", geometric_f64},
+    {"geometric_i64", "waiff", "t1", geometric_i64},
+    {"randint_f32", "waiiii", "t1", randint_f32},
+    {"randint_f64", "waiiii", "t1", randint_f64},
+    {"randint_i32", "waiiii", "t1", randint_i32},
+    {"randint_i64", "waiiii", "t1", randint_i64},
     {"exponential_f32", "waif", "t1", exponential_f32},
     {"exponential_f64", "waif", "t1", exponential_f64},
     {"randperm_i32", "wai", "t1", randperm_i32},

@@ -7,13 +7,14 @@
 #include "native.h"
 #include "twister.h"
 
-/* Uniforms are made in blocks; what is left of one goes back at the end.  The normal number that
-   waits is in spare[0] if spare[1] is not 0, and goes back there. */
+/* Uniforms are made in blocks, the first of which are small; what is left of one goes back at the end.
+   The normal number that waits is in spare[0] if spare[1] is not 0, and goes back there. */
 #define UNIFORMS 256
+#define FIRST_UNIFORMS 16
 typedef struct {
-    Twister *twister, before;
+    Twister *twister, before; /* the state before a block, where that needs other words than it has */
     double units[UNIFORMS];
-    int taken, made;
+    int taken, made, is_new;
     double *spare;
 } Source;
 
@@ -25,13 +26,16 @@ static void begin(Source *s, const Args *k) {
 
 static double more(Source *s) {
     uint32_t words[2 * UNIFORMS];
-    s->before = *s->twister;
-    draw(s->twister, words, 2 * UNIFORMS);
-    for (int i = 0; i < UNIFORMS; i++) {
+    int block = s->made ? 2 * s->made : FIRST_UNIFORMS;
+    if (block > UNIFORMS) block = UNIFORMS;
+    s->is_new = s->twister->position > WORDS - 2 * block;
+    if (s->is_new) s->before = *s->twister;
+    draw(s->twister, words, 2 * block);
+    for (int i = 0; i < block; i++) {
         uint64_t pair = ((uint64_t)words[2 * i] << 32 | words[2 * i + 1]) & 0x1FFFFFFFFFFFFFull;
         s->units[i] = (double)(int64_t)pair * 0x1p-53;
     }
-    s->made = UNIFORMS;
+    s->made = block;
     s->taken = 1;
     return s->units[0];
 }
@@ -40,6 +44,10 @@ static inline double unit(Source *s) { return s->taken < s->made ? s->units[s->t
 
 static void give_back(Source *s) {
     if (s->taken == s->made) return;
+    if (!s->is_new) {
+        s->twister->position -= 2 * (s->made - s->taken);
+        return;
+    }
     uint32_t words[2 * UNIFORMS];
     *s->twister = s->before;
     draw(s->twister, words, 2 * s->taken);
@@ -260,6 +268,12 @@ static double events(Source *s, double rate) {
         Source s;                                                                            \
         T *out = k->p[0];                                                                    \
         const T *rate = k->p[2];                                                             \
+        int64_t refused = 0;                                                                 \
+        for (int64_t i = 0; i < k->n[1]; i++) refused += !(rate[i] >= 0);                    \
+        if (refused) {                                                                       \
+            *k->failure = "a rate is negative or nan";                                       \
+            return;                                                                          \
+        }                                                                                    \
         begin(&s, k);                                                                        \
         for (int64_t i = 0; i < k->n[1]; i++) out[i] = (T)events(&s, rate[i]);               \
         give_back(&s);                                                                       \

@@ -44,9 +44,56 @@ def test_uniform(size, dtype):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_normal(size):
+@pytest.mark.parametrize("dtype", [plugin.float32, plugin.float64, plugin.float16])
+def test_normal(size, dtype):
     for mean, std in ((0.0, 1.0), (0.3, 1.7), (0.0, 0.1), (5.0, 0.0)):
-        same("normal", (size,), mean, std, plugin.float32)
+        same("normal", (size,), mean, std, dtype)
+
+
+FLOATS = [plugin.float32, plugin.float64, plugin.float16, plugin.bfloat16]
+WHOLE = [plugin.int32, plugin.int64, plugin.uint8, plugin.int16]
+NUMBERS = {
+    "uniform": (FLOATS, [(0.0, 1.0), (-1.5, 2.7)]),
+    "normal": (FLOATS, [(0.3, 1.7)]),
+    "normal_serial": (FLOATS, [(0.3, 1.7)]),
+    "log_normal": (FLOATS, [(1.0, 2.0), (0.0, 400.0)]),
+    "cauchy": (FLOATS, [(0.0, 1.0), (0.3, 1e30)]),
+    "geometric": ([*FLOATS, *WHOLE], [(0.3,), (1e-12,), (1 - 1e-9,), (1e-300,)]),
+    "exponential": (FLOATS, [(1.0,), (1e-30,)]),
+    "bernoulli_scalar": ([*FLOATS, *WHOLE, plugin.bool_], [(0.3,)]),
+    "random_full": ([*FLOATS, *WHOLE, plugin.bool_], [()]),
+    "randint": (
+        [*FLOATS, *WHOLE],
+        [(0, 5), (-3, 100), (0, 1), (0, 1 << 7), (0, (1 << 28) - 1), (0, 1 << 28), (-9, 1 << 33)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("size", [0, 1, 2, 15, 16, 17, 33, 2049, 10_007])
+def test_what_fills_an_array_draws_what_makes_one_draws(name, size):
+    dtypes, numbers = NUMBERS[name]
+    for dtype in dtypes:
+        for given in numbers:
+            if name == "randint" and max(map(abs, given)) > 1 << (8 * dtype.itemsize - 2):
+                continue
+            shape = (*given, (size,)) if name == "randint" else ((size,), *given)
+            ours, theirs = Generator(), Generator()
+            for _ in range(2):
+                wanted = NUMPY[name](*shape, dtype, theirs)
+                made = random.KERNELS[name](*shape, dtype, ours)
+                assert made.dtype == wanted.dtype
+                np.testing.assert_array_equal(made.view("u1"), wanted.view("u1"))
+                filled, wanted = np.ones_like(made), NUMPY[name](*shape, dtype, theirs)
+                assert random.KERNELS[f"{name}_"](filled, *given, ours) is None
+                np.testing.assert_array_equal(filled.view("u1"), wanted.view("u1"))
+                assert ours.engine.get_words() == theirs.engine.get_words()
+                assert ours.next_normal == theirs.next_normal
+
+
+@pytest.mark.parametrize("bounds", [(-(1 << 63), 1 << 63), (-(1 << 63), 5), (0, (1 << 63) - 1)])
+def test_integers_of_the_widest_ranges(bounds):
+    same("randint", *bounds, (1000,), plugin.int64)
 
 
 @pytest.mark.parametrize("dtype", [plugin.float32, plugin.float64, plugin.float16], ids=str)

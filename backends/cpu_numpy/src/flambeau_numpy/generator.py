@@ -36,11 +36,12 @@ class MT19937:
     array([3499211612,  581869302, 3890346734], dtype=uint32)
     """
 
-    __slots__ = ("_bits", "_integers", "_untouched")
+    __slots__ = ("_address", "_bits", "_integers", "_untouched")
 
     def __init__(self, seed: int = 5489) -> None:
         self._bits = np.random.MT19937(0)
         self._integers = np.random.Generator(self._bits).integers
+        self._address = 0  # until someone asks
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
@@ -68,7 +69,9 @@ class MT19937:
     def memory(self) -> int:
         """The address of the state, 624 words and a position, for a caller that draws by itself."""
         self._untouched = False
-        return self._bits.ctypes.state_address
+        if not self._address:
+            self._address = self._bits.ctypes.state_address
+        return self._address
 
     def get_words(self) -> tuple[list[int], int]:
         """The 624 words of state and how many of them are drawn; 0 directly after seeding."""

@@ -413,7 +413,7 @@ def generator_for(device: Device, generator: Generator | None) -> Generator:
         RuntimeError: the given generator lives on another type of device.
     """
     if generator is None:
-        return default_generators.of(device)
+        return default_generator if device.type == "cpu" else default_generators.of(device)
     if not isinstance(generator, Generator):
         raise TypeError(
             f"argument 'generator' must be torch.Generator, not {type(generator).__name__}"

@@ -3311,6 +3311,8 @@ class TensorMethods:
 
     def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
         """Ones with the probabilities in `input` (or `p` everywhere), zeros otherwise."""
+        if generator is None:
+            return _ops.bernoulli(self, p)
         return _ops.bernoulli(self, p, generator=generator)
 
     def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None, p_tensor: Tensor | _float | None = None) -> Tensor:
@@ -3318,6 +3320,8 @@ class TensorMethods:
         try:
             if p_tensor is not None:
                 p = p_tensor
+            if generator is None:
+                return _ops.bernoulli_(self, p)
             return _ops.bernoulli_(self, p, generator=generator)
         except AttributeError:
             need_self(self, "bernoulli_")
@@ -3406,6 +3410,8 @@ class TensorMethods:
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of the Cauchy distribution."""
         try:
+            if generator is None:
+                return _ops.cauchy_(self, median, sigma)
             return _ops.cauchy_(self, median, sigma, generator=generator)
         except AttributeError:
             need_self(self, "cauchy_")
@@ -3613,6 +3619,8 @@ class TensorMethods:
     def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of density lambd * exp(-lambd * x)."""
         try:
+            if generator is None:
+                return _ops.exponential_(self, lambd)
             return _ops.exponential_(self, lambd, generator=generator)
         except AttributeError:
             need_self(self, "exponential_")
@@ -3726,6 +3734,8 @@ class TensorMethods:
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
         """Fill with the number of trials of probability `p` up to the first success."""
         try:
+            if generator is None:
+                return _ops.geometric_(self, p)
             return _ops.geometric_(self, p, generator=generator)
         except AttributeError:
             need_self(self, "geometric_")
@@ -3996,6 +4006,8 @@ class TensorMethods:
     def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers whose logarithm is normal with `mean` and `std`."""
         try:
+            if generator is None:
+                return _ops.log_normal_(self, mean, std)
             return _ops.log_normal_(self, mean, std, generator=generator)
         except AttributeError:
             need_self(self, "log_normal_")
@@ -4191,6 +4203,8 @@ class TensorMethods:
 
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None) -> Tensor:
         """`num_samples` indices drawn from each row of weights."""
+        if generator is None:
+            return _ops.multinomial(self, num_samples, replacement)
         return _ops.multinomial(self, num_samples, replacement, generator=generator)
 
     def multiply(self, other: Tensor | Number) -> Tensor:
@@ -4275,6 +4289,8 @@ class TensorMethods:
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with normal numbers."""
         try:
+            if generator is None:
+                return _ops.normal_(self, mean, std)
             return _ops.normal_(self, mean, std, generator=generator)
         except AttributeError:
             need_self(self, "normal_")
@@ -4390,6 +4406,8 @@ class TensorMethods:
     def random_(self, *bounds: _int | None, generator: Generator | None = None) -> Tensor:
         """Fill with integers: below `to`, from `from` to `to`, or all that the dtype holds."""
         try:
+            if generator is None:
+                return _ops.random_(self, *bounds)
             return _ops.random_(self, *bounds, generator=generator)
         except AttributeError:
             need_self(self, "random_")
@@ -4710,6 +4728,8 @@ class TensorMethods:
     def uniform_(self, from_: _float = 0.0, to: _float = 1.0, *, generator: Generator | None = None, **legacy: Any) -> Tensor:
         """Fill with uniform numbers from [from, to)."""
         try:
+            if generator is None and not legacy:
+                return _ops.uniform_(self, from_, to)
             return _ops.uniform_(self, from_, to, generator=generator, **legacy)
         except AttributeError:
             need_self(self, "uniform_")

@@ -83,7 +83,21 @@ def methods_text(functions: list[Function]) -> str:
     written = set(re.findall(r"^    def (\w+)", template, re.MULTILINE))
     checked = {f.name for f in functions if f.public.function}
     text = _guarded(expand(template, method_tables(functions, written, hints)), checked)
+    text = _PASSES_GENERATOR.sub(_without_generator, text)
     return _header(title(template), "E501, I001") + _with_imports(text, hints)
+
+
+_PASSES_GENERATOR = re.compile(
+    r"^( +)return (_ops\.\w+\(self.*), generator=generator(, \*\*(\w+))?\)$", re.MULTILINE
+)
+
+
+def _without_generator(found: re.Match[str]) -> str:
+    """A call that passes a generator on, and before it one that does not: most have none, and a
+    call with named arguments takes longer than the few numbers that many draw."""
+    indent, call, _, named = found.groups()
+    nothing = f"generator is None and not {named}" if named else "generator is None"
+    return f"{indent}if {nothing}:\n{indent}    return {call})\n{found[0]}"
 
 
 def _guarded(text: str, checked: set[str]) -> str:

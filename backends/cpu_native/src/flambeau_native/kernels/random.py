@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from flambeau_native.extension import native
 from flambeau_native.kernels._common import (
     FLOAT32,
     FLOAT64,
+    INT32,
+    INT64,
     Array,
     Kernel,
     compiled,
@@ -21,11 +23,14 @@ from flambeau_numpy.casts import copy_order
 from flambeau_numpy.extending import FROM_NUMPY, MT19937, THRESHOLD, TO_NUMPY, empty, quiet
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from flambeau.plugin import dtype as DType
     from flambeau_numpy.extending import Generator
 
 
 Shape = tuple[int, ...]
+_WIDE_RANGE = 1 << 28  # from here on, integers take 64 bits each
 FEW = THRESHOLD // FLOAT32.itemsize  # elements up to which an array comes from NumPy itself
 
 
@@ -38,62 +43,134 @@ def _reads_the_state() -> bool:
     return bool((found == wanted).all()) and ours.get_words() == theirs.get_words()
 
 
-def uniform(shape: Shape, low: float, high: float, dtype: DType, generator: Generator) -> Array:
-    kind, count = TO_NUMPY[dtype], math.prod(shape)
-    if not count:
-        return _uniform(shape, low, high, dtype, generator)
-    if kind == FLOAT32:
-        out = np.empty(shape, kind) if count < FEW else empty(shape, kind)
+def uniform_(a: Array, low: float, high: float, generator: Generator) -> None:
+    if (run := _UNIFORM.get(a.dtype)) is None:
+        _assign(a, _uniform(a.shape, low, high, FROM_NUMPY[a.dtype], generator))
+    elif count := a.size:
         with generator.lock:
-            native.uniform_f32(out, generator.engine.memory(), count, low, high)
-        return out
-    if kind == FLOAT64 and low == 0 and high == 1:
-        out = empty(shape, kind)
+            run(a, generator.engine.memory(), count, low, high)
+
+
+def normal_(a: Array, mean: float, std: float, generator: Generator) -> None:
+    count = a.size
+    if count < 16:
+        _serial(_SERIAL, _normal_serial, a, mean, std, generator)
+    elif (run := _NORMAL.get(a.dtype)) is None:
+        _assign(a, _normal(a.shape, mean, std, FROM_NUMPY[a.dtype], generator))
+    else:
         with generator.lock:
-            native.unit_f64(out, generator.engine.memory(), count)
+            run(a, generator.engine.memory(), count, mean, std)
+
+
+def normal_serial_(a: Array, mean: float, std: float, generator: Generator) -> None:
+    _serial(_SERIAL, _normal_serial, a, mean, std, generator)
+
+
+def log_normal_(a: Array, mean: float, std: float, generator: Generator) -> None:
+    _serial(_LOG_NORMAL, _log_normal, a, mean, std, generator)
+
+
+def _serial(
+    table: dict[np.dtype, Kernel],
+    general: Kernel,
+    a: Array,
+    mean: float,
+    std: float,
+    generator: Generator,
+) -> None:
+    """Numbers made of normals in pairs; the second of the last may have to wait."""
+    if (run := table.get(a.dtype)) is None:
+        _assign(a, general(a.shape, mean, std, FROM_NUMPY[a.dtype], generator))
+    elif count := a.size:
+        with generator.lock:
+            engine, waiting = generator.engine.memory(), generator.next_normal
+            if waiting is None and not count % 2:  # none waits before or after
+                run(a, _NOBODY, engine, count, 0, mean, std, 0.0)
+                return
+            spare, has = np.empty(1), waiting is not None
+            run(a, spare, engine, count, has, mean, std, waiting if has else 0.0)
+            generator.next_normal = spare.item() if (count - has) % 2 else None
+
+
+def cauchy_(a: Array, median: float, sigma: float, generator: Generator) -> None:
+    if (run := _CAUCHY.get(a.dtype)) is None:
+        _assign(a, _cauchy(a.shape, median, sigma, FROM_NUMPY[a.dtype], generator))
+    elif count := a.size:
+        with generator.lock:
+            run(a, generator.engine.memory(), count, median, sigma)
+
+
+def geometric_(a: Array, p: float, generator: Generator) -> None:
+    if (run := _GEOMETRIC.get(a.dtype)) is None:
+        _assign(a, _geometric(a.shape, p, FROM_NUMPY[a.dtype], generator))
+    elif count := a.size:
+        with generator.lock:
+            run(a, generator.engine.memory(), count, math.log1p(-p), 0.0)
+
+
+def exponential_(a: Array, rate: float, generator: Generator) -> None:
+    if (run := _EXPONENTIAL.get(a.dtype)) is None:
+        _assign(a, _exponential(a.shape, rate, FROM_NUMPY[a.dtype], generator))
+    elif count := a.size:
+        with generator.lock:
+            run(a, generator.engine.memory(), count, -1.0 / rate)
+
+
+def randint_(a: Array, low: int, high: int, generator: Generator) -> None:
+    span = high - low
+    if (run := _RANDINT.get(a.dtype)) is None:
+        _assign(a, _randint(low, high, a.shape, FROM_NUMPY[a.dtype], generator))
+    elif count := a.size:
+        is_wide, low = (
+            span >= _WIDE_RANGE,
+            0 if span >> 64 else low,
+        )  # all of int64: bits as they are
+        with generator.lock:
+            run(a, generator.engine.memory(), count, low, _signed(span), is_wide)
+
+
+def _signed(span: int) -> int:
+    """The 64 bits of a span as compiled code takes them; 2⁶⁴ is 0."""
+    return span - (1 << 64) if span >> 63 else span
+
+
+def random_full_(a: Array, generator: Generator) -> None:
+    dtype = a.dtype
+    if (run := _RANDINT.get(dtype)) is None or (span := _SPANS.get(dtype)) is None:
+        _assign(a, _random_full(a.shape, FROM_NUMPY[dtype], generator))
+    elif count := a.size:
+        with generator.lock:
+            run(a, generator.engine.memory(), count, 0, span, dtype.itemsize == 8)
+
+
+def bernoulli_scalar_(a: Array, p: float, generator: Generator) -> None:
+    if (run := _BERNOULLI.get(a.dtype)) is None:
+        _assign(a, _bernoulli_scalar(a.shape, p, FROM_NUMPY[a.dtype], generator))
+    elif count := a.size:
+        with generator.lock:
+            run(a, generator.engine.memory(), count, math.ceil(p * 2.0**53))
+
+
+def _fresh(fill: Kernel, table: Container[np.dtype], general: Kernel) -> Kernel:
+    """The kernel ``(shape, *numbers, dtype, generator)`` of the one that fills an array."""
+
+    def draw(shape: Shape, *given: Any) -> Array:
+        kind = TO_NUMPY[given[-2]]
+        if kind not in table:
+            return general(shape, *given)
+        out = np.empty(shape, kind) if math.prod(shape) < FEW else empty(shape, kind)
+        fill(out, *given[:-2], given[-1])
         return out
-    return _uniform(shape, low, high, dtype, generator)
+
+    return draw
 
 
-def normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Generator) -> Array:
-    kind, count = TO_NUMPY[dtype], math.prod(shape)
-    if count < 16 and kind in _SERIAL:
-        return normal_serial(shape, mean, std, dtype, generator)
-    if kind != FLOAT32 or count < 16:  # the kernel writes 16 at a time
-        return _normal(shape, mean, std, dtype, generator)
-    out = np.empty(shape, kind) if count < FEW else empty(shape, kind)
-    with generator.lock:
-        native.normal_f32(out, generator.engine.memory(), count, mean, std)
-    return out
-
-
-def normal_serial(
-    shape: Shape, mean: float, std: float, dtype: DType, generator: Generator
-) -> Array:
+def randint(low: int, high: int, shape: Shape, dtype: DType, generator: Generator) -> Array:
     kind = TO_NUMPY[dtype]
-    draw = _SERIAL.get(kind)
-    if draw is None:
-        return _normal_serial(shape, mean, std, dtype, generator)
-    out, spare = made(shape, kind), np.empty(1)
-    n = out.size
-    with generator.lock:
-        if n:
-            waiting = generator.next_normal
-            has = waiting is not None
-            engine = generator.engine.memory()
-            draw(out, spare, engine, n, has, mean, std, waiting if has else 0.0)
-            generator.next_normal = spare.item() if (n - has) % 2 else None
-    return out
-
-
-def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Generator) -> Array:
-    kind = TO_NUMPY[dtype]
-    draw = _BERNOULLI.get(kind)
-    if draw is None or not math.prod(shape):
-        return _bernoulli_scalar(shape, p, dtype, generator)
-    out = empty(shape, kind)
-    with generator.lock:
-        draw(out, generator.engine.memory(), out.size, math.ceil(p * 2.0**53))
+    if kind not in _RANDINT:
+        return _randint(low, high, shape, dtype, generator)
+    out = made(shape, kind)
+    randint_(out, low, high, generator)
     return out
 
 
@@ -107,7 +184,7 @@ def bernoulli(p: Array, generator: Generator) -> Array:
         if kind == FLOAT32:
             native.uniform_f32(drawn, generator.engine.memory(), p.size, 0.0, 1.0)
         else:
-            native.unit_f64(drawn, generator.engine.memory(), p.size)
+            native.uniform_f64(drawn, generator.engine.memory(), p.size, 0.0, 1.0)
     return np.less(drawn, p).astype(kind)
 
 
@@ -136,17 +213,6 @@ def dropout(a: Array, p: float, generator: Generator) -> tuple[Array, Array]:
             draw(out, noise, table, engine, a.size, math.ceil(kept * 2.0**53), scale)
     back = [order.index(d) for d in range(a.ndim)]
     return out.transpose(back), noise.transpose(back)
-
-
-def exponential(shape: Shape, rate: float, dtype: DType, generator: Generator) -> Array:
-    kind = TO_NUMPY[dtype]
-    draw = _EXPONENTIAL.get(kind)
-    if draw is None or not math.prod(shape):
-        return _exponential(shape, rate, dtype, generator)
-    out = made(shape, kind)
-    with generator.lock:
-        draw(out, generator.engine.memory(), out.size, -1.0 / rate)
-    return out
 
 
 def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Generator) -> Array:
@@ -185,8 +251,6 @@ def randperm(n: int, dtype: DType, generator: Generator) -> Array:
 KERNELS: dict[str, Kernel] = {}
 
 if native is not None and _reads_the_state():
-    drawn = uniform, normal, normal_serial, bernoulli_scalar, randperm, exponential, multinomial
-    KERNELS = {kernel.__name__: kernel for kernel in drawn}
     _BERNOULLI = {
         FLOAT32: native.bernoulli_f32,
         FLOAT64: native.bernoulli_f64,
@@ -194,9 +258,38 @@ if native is not None and _reads_the_state():
         np.dtype(np.uint8): native.bernoulli_u8,
     }
     _DROPOUT = {FLOAT32: native.dropout_f32, FLOAT64: native.dropout_f64}
-    _EXPONENTIAL, _MULTINOMIAL = compiled("exponential"), compiled("multinomial")
-    _SERIAL = compiled("normal_serial")
-    _uniform, _normal, _normal_serial, _bernoulli_scalar = map(otherwise, list(KERNELS)[:4])
-    _randperm, _exponential, _multinomial = map(otherwise, list(KERNELS)[4:])
-    _bernoulli = otherwise("bernoulli")
-    KERNELS["dropout"], KERNELS["bernoulli"] = dropout, bernoulli
+    _UNIFORM, _NORMAL, _SERIAL = map(compiled, ("uniform", "normal", "normal_serial"))
+    _CAUCHY, _LOG_NORMAL, _EXPONENTIAL = map(compiled, ("cauchy", "log_normal", "exponential"))
+    _GEOMETRIC = {**compiled("geometric"), INT64: native.geometric_i64}
+    _RANDINT = {**compiled("randint"), INT32: native.randint_i32, INT64: native.randint_i64}
+    _SPANS = {
+        FLOAT32: (1 << 24) + 1,
+        FLOAT64: (1 << 53) + 1,
+        INT32: 1 << 31,
+        INT64: _signed(1 << 63),
+    }
+    _SPANS = {FLOAT32: (1 << 24) + 1, FLOAT64: (1 << 53) + 1, INT32: 1 << 31}
+    _SPANS[INT64] = _signed(1 << 63)
+    _MULTINOMIAL = compiled("multinomial")
+    _uniform, _normal, _normal_serial = map(otherwise, ("uniform", "normal", "normal_serial"))
+    _cauchy, _geometric, _randint = map(otherwise, ("cauchy", "geometric", "randint"))
+    _exponential, _log_normal = otherwise("exponential"), otherwise("log_normal")
+    _bernoulli, _bernoulli_scalar = otherwise("bernoulli"), otherwise("bernoulli_scalar")
+    _randperm, _multinomial = otherwise("randperm"), otherwise("multinomial")
+    _random_full, _assign = otherwise("random_full"), otherwise("assign")
+    _NOBODY = np.empty(1)  # where nobody's number is put
+    for fill, table in (
+        (uniform_, _UNIFORM),
+        (normal_, _NORMAL),
+        (normal_serial_, _SERIAL),
+        (log_normal_, _LOG_NORMAL),
+        (cauchy_, _CAUCHY),
+        (geometric_, _GEOMETRIC),
+        (exponential_, _EXPONENTIAL),
+        (random_full_, _SPANS),
+        (bernoulli_scalar_, _BERNOULLI),
+    ):
+        name = fill.__name__[:-1]
+        KERNELS[f"{name}_"], KERNELS[name] = fill, _fresh(fill, table, otherwise(name))
+    for kernel in (randint_, randint, randperm, multinomial, dropout, bernoulli):
+        KERNELS[kernel.__name__] = kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ def _drawn(draw: Kernel, like: Array, generator: Any, *given: object) -> Array:
         return out
     with generator.lock:
         waiting = generator.next_normal
-        spare = np.array([0.0 if waiting is None else waiting, waiting is not None])
+        spare = array("d", (0.0, 0.0) if waiting is None else (waiting, 1.0))
         draw(out, generator.engine.memory(), spare, *given)
-        generator.next_normal = float(spare[0]) if spare[1] else None
+        generator.next_normal = spare[0] if spare[1] else None
     return out
 
 
@@ -37,17 +38,31 @@ def sample_dirichlet(a: Array, generator: object) -> Array:
     return _drawn(_DIRICHLET[a.dtype], a, generator, np.ascontiguousarray(a), row, rows, columns)
 
 
-def binomial(count: Array, prob: Array, generator: object) -> Array:
-    given = np.ascontiguousarray(count), np.ascontiguousarray(prob)
-    return _drawn(_BINOMIAL[count.dtype], count, generator, *given, count.size)
+def binomial(count: Array, prob: Array, generator: Any) -> Array:
+    out, size = made(count.shape, count.dtype), count.size
+    if size:
+        run = _BINOMIAL[count.dtype]
+        given = np.ascontiguousarray(count), np.ascontiguousarray(prob)
+        with generator.lock:
+            run(out, generator.engine.memory(), _NO_NORMAL, *given, size)
+    return out
 
 
-def poisson(rates: Array, generator: object) -> Array:
-    draw = _POISSON.get(rates.dtype)
-    if draw is None:  # a half precision: counts that it can hold are exact in float32
+def poisson(rates: Array, generator: Any) -> Array:
+    """RuntimeError where a rate is negative or nan."""
+    run, size = _POISSON.get(rates.dtype), rates.size
+    if run is None:  # a half precision: counts that it can hold are exact in float32
         return poisson(rates.astype(FLOAT32), generator).astype(rates.dtype)
-    return _drawn(draw, rates, generator, np.ascontiguousarray(rates), rates.size)
+    out = made(rates.shape, rates.dtype)
+    if size:
+        given = np.ascontiguousarray(rates)
+        with generator.lock:
+            run(out, generator.engine.memory(), _NO_NORMAL, given, size)
+    return out
 
+
+poisson.checks_rates = True  # pyright: ignore[reportFunctionMemberAccess]
+_NO_NORMAL = np.zeros(2)  # of what is made without them
 
 KERNELS: dict[str, Kernel] = {}
 

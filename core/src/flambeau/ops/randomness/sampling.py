@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from flambeau._autograd.modes import recording
+from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
     broadcast_shapes,
@@ -28,6 +29,7 @@ from flambeau._dispatch.dispatch import (
     wrap,
     written,
 )
+from flambeau._memory.views import storage_of
 from flambeau._random.generator import Generator, generator_for
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -63,6 +65,7 @@ class RandomOp(Op):
     def __init__(self, body: Callable[..., Any], shape: Callable[..., Sequence[int]]) -> None:
         super().__init__(body, "composite", differentiable=False)
         self._shape = shape
+        self.filling = f"{self.name}_"  # the kernel that writes into its first argument
 
     def decomposed(self, be: BoundBackend) -> Callable[..., Any]:
         """The stream's numbers as a native array; on ``meta``, only their shape."""
@@ -506,10 +509,28 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     x = drawable(need_tensor(input, "poisson", "input"))
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"poisson" not implemented for {x.dtype}: rates are floats')
-    text = "invalid Poisson rate, expected rate to be non-negative"
-    check_values(x, 0.0, math.inf, text)
-    drawn = _poisson(x.detach().contiguous(), generator_for(x._be.device, generator))
-    return drawn + x * 0 if x.requires_grad else drawn
+    be = x._be
+    looks = getattr(be.poisson, "checks_rates", False)
+    if not looks:
+        _check_rates(x)
+    try:
+        drawn = _poisson(plain_rows(x), generator_for(be.device, generator))
+    except RuntimeError:
+        if looks:  # a kernel that has looked leaves the words to this
+            _check_rates(x)
+        raise
+    return drawn + x * 0 if x._rg and x.requires_grad else drawn
+
+
+def _check_rates(x: Tensor) -> None:
+    check_values(x, 0.0, math.inf, "invalid Poisson rate, expected rate to be non-negative")
+
+
+def plain_rows(x: Tensor) -> Tensor:
+    """`x` without history and contiguous: itself where it is."""
+    if not x._rg and x._be.strided and x._be.backend.is_contiguous(x._a):
+        return x
+    return x.detach().contiguous()
 
 
 @public
@@ -643,7 +664,38 @@ def _check_std(std: float) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
 
 
-def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
+def _filled(
+    x: Tensor, op: RandomOp, numbers: tuple[float, ...], generator: Generator | None
+) -> Tensor:
+    """Write fresh numbers of `op`, in one pass where the device has a kernel that does so."""
+    be = x._be
+    if be.strided and not (x._rg and recording()) and _dispatch.drawing is None:
+        kernel = getattr(be, op.filling, None)
+        if kernel is not None and be.backend.is_contiguous(a := x._a):
+            source = generator_for(be.device, generator)
+            try:
+                if len(numbers) == 2:
+                    kernel(a, numbers[0], numbers[1], source)
+                else:
+                    kernel(a, *numbers, source)
+            except be.error as error:
+                raise kernel_error(op.name, error, numbers) from error
+            if (st := x._st) is None:
+                st = storage_of(x)
+            st.version += 1
+            return x
+    if op is _normal and not x.is_contiguous():
+        # PyTorch draws for those one number at a time, whatever their size.
+        op = _normal_serial
+
+    def draw(shape: tuple[int, ...], be: BoundBackend) -> Any:
+        given = (*numbers, shape) if op is _randint else (shape, *numbers)
+        return op.draw(be, *given, x.dtype, generator_for(be.device, generator))
+
+    return _filled_by(x, draw)
+
+
+def _filled_by(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     """Write fresh numbers in the order in which PyTorch visits the elements of `x`."""
     if recording() and x.requires_grad:
         _inplace.check_recorded_write(x)
@@ -687,20 +739,17 @@ def uniform_(
     **legacy: Any,
 ) -> Tensor:
     """Fill with uniform numbers from [from, to)."""
-    low = legacy.pop("from", from_)
+    low = from_
     if legacy:
-        raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(legacy))!r}")
+        low = legacy.pop("from", from_)
+        if legacy:
+            raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(legacy))!r}")
     _need_float("uniform_", input)
     if low > to:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}"
         )
-    return _filled(
-        input,
-        lambda s, be: _uniform.draw(
-            be, s, float(low), float(to), input.dtype, generator_for(be.device, generator)
-        ),
-    )
+    return _filled(input, _uniform, (float(low), float(to)), generator)
 
 
 @public(function=False)
@@ -711,14 +760,7 @@ def normal_(
     """Fill with normal numbers."""
     _check_std(std)
     _need_float("normal_", input)
-    # PyTorch draws for tensors that are not contiguous one number at a time, whatever their size.
-    op = _normal if input.is_contiguous() else _normal_serial
-    return _filled(
-        input,
-        lambda s, be: op.draw(
-            be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)
-        ),
-    )
+    return _filled(input, _normal, (float(mean), float(std)), generator)
 
 
 @public(function=False)
@@ -727,12 +769,7 @@ def random_(input: Tensor, *bounds: int | None, generator: Generator | None = No
     if not bounds:
         if input.dtype.is_complex:
             raise NotImplementedError(f'"random_" not implemented for {input.dtype}')
-        return _filled(
-            input,
-            lambda s, be: _random_full.draw(
-                be, s, input.dtype, generator_for(be.device, generator)
-            ),
-        )
+        return _filled(input, _random_full, (), generator)
     given = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
     low = _whole("random_", "from", given[0])
     high = None if given[1] is None else _whole("random_", "to", given[1])
@@ -741,12 +778,7 @@ def random_(input: Tensor, *bounds: int | None, generator: Generator | None = No
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
     low, high = streams.integer_range(low, high, input.dtype)
-    return _filled(
-        input,
-        lambda s, be: _randint.draw(
-            be, low, high, s, input.dtype, generator_for(be.device, generator)
-        ),
-    )
+    return _filled(input, _randint, (low, high), generator)
 
 
 @public(function=False, names={"p_tensor": "p"})
@@ -760,7 +792,7 @@ def bernoulli_(
             p = written(input, p)
         order = streams.fill_order(tuple(input._a.shape), input.stride())
         probabilities = p.expand(tuple(input._a.shape)).permute(order)
-        return _filled(
+        return _filled_by(
             input,
             lambda s, be: _bernoulli_native(
                 probabilities, input.dtype, generator_for(be.device, generator)
@@ -768,12 +800,7 @@ def bernoulli_(
         )
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return _filled(
-        input,
-        lambda s, be: _bernoulli_scalar.draw(
-            be, s, float(p), input.dtype, generator_for(be.device, generator)
-        ),
-    )
+    return _filled(input, _bernoulli_scalar, (float(p),), generator)
 
 
 @public(function=False)
@@ -785,12 +812,7 @@ def exponential_(
     _need_float("exponential_", input)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return _filled(
-        input,
-        lambda s, be: _exponential.draw(
-            be, s, float(lambd), input.dtype, generator_for(be.device, generator)
-        ),
-    )
+    return _filled(input, _exponential, (float(lambd),), generator)
 
 
 @public(function=False)
@@ -802,12 +824,7 @@ def cauchy_(
     _need_float("cauchy_", input)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    return _filled(
-        input,
-        lambda s, be: _cauchy.draw(
-            be, s, float(median), float(sigma), input.dtype, generator_for(be.device, generator)
-        ),
-    )
+    return _filled(input, _cauchy, (float(median), float(sigma)), generator)
 
 
 @public(function=False)
@@ -819,12 +836,7 @@ def log_normal_(
     _need_float("log_normal_", input)
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
-    return _filled(
-        input,
-        lambda s, be: _log_normal.draw(
-            be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)
-        ),
-    )
+    return _filled(input, _log_normal, (float(mean), float(std)), generator)
 
 
 @public(function=False)
@@ -833,12 +845,7 @@ def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -
     """Fill with the number of trials of probability `p` up to the first success."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    return _filled(
-        input,
-        lambda s, be: _geometric.draw(
-            be, s, float(p), input.dtype, generator_for(be.device, generator)
-        ),
-    )
+    return _filled(input, _geometric, (float(p),), generator)
 
 
 def _need_float(name: str, x: Tensor) -> None:

@@ -104,7 +104,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     if n.dtype is not p.dtype:
         raise RuntimeError(f"binomial: prob has dtype {p.dtype}, expected that of count: {n.dtype}")
     need_dtype(n, "binomial_cpu")
-    n, p = broadcast_tensors(n, p)
+    if n._a.shape != p._a.shape:
+        n, p = broadcast_tensors(n, p)
     return _binomial(n.contiguous(), p.contiguous(), generator_for(n._be.device, generator))
 
 
