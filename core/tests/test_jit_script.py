@@ -783,3 +783,32 @@ def test_a_script_sets_a_parameter_to_any_tensor() -> None:
     assert [name for name, _ in scripted.named_parameters()] == ["linear.weight"]
     assert fb.equal(scripted.linear.weight, x * 2)
     assert set(scripted.state_dict()) == {"linear.weight", "count"}
+
+
+class WithHelpers(fb.nn.Module):
+    TIMES = 3
+
+    @staticmethod
+    def raised(x: fb.Tensor, by: int) -> fb.Tensor:
+        return x + by
+
+    def forward(self, x: fb.Tensor) -> fb.Tensor:
+        return WithHelpers.raised(x, 2) * WithHelpers.TIMES
+
+
+class MakesAModule(fb.nn.Module):
+    def forward(self, x: fb.Tensor) -> fb.Tensor:
+        return WithHelpers()(x)
+
+
+class MisspellsAMethod(fb.nn.Module):
+    def forward(self, x: fb.Tensor) -> fb.Tensor:
+        return WithHelpers.lowered(x)  # type: ignore[attr-defined,no-any-return]
+
+
+def test_a_script_reads_static_methods_and_constants_of_a_class_of_modules() -> None:
+    assert fb.jit.script(WithHelpers())(fb.ones(2)).tolist() == [9.0, 9.0]
+    with pytest.raises(RuntimeError, match="only objects of it can be used"):
+        fb.jit.script(MakesAModule())
+    with pytest.raises(RuntimeError, match="'WithHelpers' has no attribute 'lowered'"):
+        fb.jit.script(MisspellsAMethod())

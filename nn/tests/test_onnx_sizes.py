@@ -314,3 +314,55 @@ def test_dtypes_that_differ_are_promoted_in_losses_and_products(name, dtypes):
     fb.manual_seed(0)
     x, y = fb.randn(3, 4), fb.rand(3, 4).to(dtypes[0])
     check(LOSSES[name], (x, y, fb.tensor([3, 1, 2, 0], dtype=dtypes[1])))
+
+
+SUMS = {
+    "scatter_add": lambda x, i, v: x.scatter_add(1, i, v),
+    "scatter_add to rows": lambda x, i, v: x.scatter_add(-2, i[:, :2], v),
+    "scatter_add_": lambda x, i, v: (x * 1).scatter_add_(0, i, v),
+    "scatter_reduce": lambda x, i, v: x.scatter_reduce(1, i, v, "sum"),
+    "index_put": lambda x, i, v: x.index_put((i[:, 0], i[:, 1]), v[:, 0], accumulate=True),
+    "index_put to rows": lambda x, i, v: x.index_put((i,), v[..., None], accumulate=True),
+    "index_put to a transposed": lambda x, i, v: x.t().index_put((i[0],), v[:, :1], True),
+    "index_add": lambda x, i, v: x.index_add(0, i[0], x[: i.shape[1]]),
+    "index_add to columns": lambda x, i, v: x.index_add(1, i[0], x[:, : i.shape[1]], alpha=2),
+}
+
+
+@pytest.mark.parametrize("opset", [11, 13, 15, 16])
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64, fb.int64, fb.uint8])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_into_places_add_all_that_goes_to_one(name, dtype, opset):
+    x = fb.arange(12).reshape(3, 4).to(dtype)
+    values = fb.tensor([[1, 20, 100], [30, 4, 200], [100, 6, 7]], dtype=dtype)
+    places = [fb.tensor([[0, 1, 1], [2, 2, 2], [0, 1, 0]]), fb.zeros(3, 3, dtype=fb.int64)]
+    check(SUMS[name], *((x, i, values) for i in places), opset=opset)
+
+
+@pytest.mark.parametrize("opset", [11, 16])
+def test_sums_keep_infinities_apart_and_take_no_values(opset):
+    x = fb.tensor([1.0, float("inf"), float("nan"), 2.0])
+    i, v = fb.tensor([0, 0, 3]), fb.tensor([2.0, 3.0, float("-inf")])
+    check(lambda x, i, v: x.scatter_add(0, i, v), (x, i, v), opset=opset)
+    nothing = i[:0], v[:0]
+    check(lambda x, i, v: x * 1 + x.scatter_add(0, i, v), (x, *nothing), opset=opset)
+
+
+def test_an_example_without_elements_tells_nothing_of_dynamic_axes():
+    with pytest.raises(fb.onnx.OnnxExporterError, match="size 0 in the example"):
+        check(lambda x: x + 1, (fb.ones(0, 3),), axes=[0])
+
+
+WINDOWS = {
+    "hann": lambda x, n: fb.hann_window(n) + x,
+    "hann, both ends": lambda x, n: fb.hann_window(n, periodic=False) + x,
+    "hamming": lambda x, n: fb.hamming_window(n, False, 0.5, 0.4) + x,
+    "blackman": lambda x, n: fb.blackman_window(n, dtype=fb.float64) + x,
+}
+
+
+@pytest.mark.parametrize("opset", [11, 20])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_are_as_long_as_an_input_says(name, opset):
+    sizes = [fb.tensor(n) for n in (5, 8, 2, 1)]
+    check(WINDOWS[name], *((fb.zeros(1), n) for n in sizes), opset=opset)

@@ -632,6 +632,8 @@ def _of_class(c: Compilation, node: ast.AST | None, value: type) -> Value | Suga
         return Special("list")
     if value is fb.device:
         return Builtin("aten::device")
+    if compiler.classes._is_module_class(value):
+        return ModuleClass(value)
     if value is collections.OrderedDict:  # all that the language has are in order
         return Special("dict")
     try:
@@ -639,6 +641,29 @@ def _of_class(c: Compilation, node: ast.AST | None, value: type) -> Value | Suga
     except _annotations.AnnotationError as error:
         c.fail(node, str(error))
     return ClassRef(kind) if isinstance(kind, ClassType) else TypeRef(kind)
+
+
+class ModuleClass(Sugar):
+    """A class of modules, whose static methods and constants are read."""
+
+    what = "class of modules"
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
+        try:
+            return of_python(c, node, getattr(self.cls, name), name)
+        except AttributeError:
+            c.fail(node, f"class '{self.cls.__name__}' has no attribute '{name}'")
+
+    def call(
+        self, c: Compilation, node: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+    ) -> Any:
+        c.fail(
+            node,
+            f"Type '{self.cls.__name__}' is a class of modules: only objects of it can be used",
+        )
 
 
 class TensorClass(Sugar):

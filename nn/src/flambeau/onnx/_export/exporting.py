@@ -246,7 +246,11 @@ class _Export:
                 if not any(axes):
                     raise
                 last = last or error
-        assert last is not None
+        if last is None:
+            raise OnnxExporterError(
+                "all dynamic axes have the size 0 in the example; other sizes are told from one "
+                "that has elements"
+            )
         raise last
 
     def _graph(

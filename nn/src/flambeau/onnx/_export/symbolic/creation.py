@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import flambeau as fb
@@ -62,20 +63,71 @@ def arange(
     return made
 
 
+def _gaps(g: Graph, count: Value) -> Value:
+    """How many gaps there are between so many places, one at least."""
+    one = g.constant(1)
+    return g.op("Where", g.op("Greater", count, one), g.op("Sub", count, one), one)
+
+
 @symbolic("linspace", since=11)
 def linspace(g: Graph, start: object, end: object, steps: object, dtype: object = None) -> Value:
     known = not isinstance(steps, Value)
     if known and not isinstance(start, Value) and not isinstance(end, Value):
         return g.constant(g.result)
     kind = g.dtype if g.dtype.is_floating_point else fb.float64
-    if known:
+    if not isinstance(steps, Value):
         places = g.constant(fb.linspace(0, 1, need_number(steps, "a number"), dtype=kind))
     else:
         whole = g.op("Range", g.constant(0), steps, g.constant(1))
-        gaps = g.op("Max", g.op("Sub", steps, 1), 1)
-        places = g.op("Div", g.cast(whole, kind), g.cast(gaps, kind))
+        places = g.op("Div", g.cast(whole, kind), g.cast(_gaps(g, steps), kind))
     first, last = g.value(start, kind), g.value(end, kind)
     return g.cast(g.op("Add", first, g.op("Mul", places, g.op("Sub", last, first))), g.dtype)
+
+
+def _window(g: Graph, length: object, periodic: bool, *factors: float) -> Value:
+    """A sum of cosines over a window, with signs that alternate."""
+    if not isinstance(length, Value):
+        return g.constant(g.result)
+    gaps = length if periodic else _gaps(g, length)
+    places = g.op("Range", g.constant(0), length, g.constant(1))
+    places.dtype, places.shape = fb.int64, (None,)
+    turns = g.op("Div", g.cast(places, fb.float64), g.cast(gaps, fb.float64))
+    total = g.constant(factors[0], fb.float64)
+    for at, factor in enumerate(factors[1:], 1):
+        angle = g.op("Mul", turns, g.constant(2 * math.pi * at, fb.float64))
+        wave = g.op("Cos", g.cast(angle, fb.float32))
+        part = g.op("Mul", g.cast(wave, fb.float64), g.constant(factor, fb.float64))
+        total = g.op("Sub" if at % 2 else "Add", total, part)
+    alone = g.op("Equal", length, g.constant(1))
+    made = g.op("Where", alone, g.constant(1.0, fb.float64), total)
+    made.dtype, made.shape = fb.float64, (None,)
+    return g.cast(made, g.dtype)
+
+
+@symbolic("hann_window", since=11)
+def hann_window(
+    g: Graph, window_length: object, periodic: bool = True, dtype: object = None
+) -> Value:
+    return _window(g, window_length, periodic, 0.5, 0.5)
+
+
+@symbolic("hamming_window", since=11)
+def hamming_window(
+    g: Graph,
+    window_length: object,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    dtype: object = None,
+) -> Value:
+    return _window(g, window_length, periodic, alpha, beta)
+
+
+@symbolic("blackman_window", since=11)
+def blackman_window(
+    g: Graph, window_length: object, periodic: bool = True, dtype: object = None
+) -> Value:
+    return _window(g, window_length, periodic, 0.42, 0.5, 0.08)
 
 
 @symbolic("eye", since=9)

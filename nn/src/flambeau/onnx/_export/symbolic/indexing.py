@@ -8,6 +8,7 @@ from typing import Any
 import flambeau as fb
 from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value
+from flambeau.onnx._export.symbolic.sums import ADDS, added
 from flambeau.onnx._export.table import need_number, symbolic
 
 
@@ -216,8 +217,6 @@ def index_put(
             condition = g.unsqueeze(condition, range(mask.rank, self.rank))
         return g.op("Where", condition, value, self)
     g.needs(11, "a write to elements that tensors choose")
-    if accumulate:
-        g.needs(16, "adding to elements that tensors choose")
     chosen = _whole(g, indices)
     dims, places, _ = _positions(g, self, chosen)
     rank, shared = self.rank, places[0].rank
@@ -239,9 +238,14 @@ def index_put(
         ]
         value = g.transpose(value, order)
     value = g.expand(value, shape)
-    more: dict[str, Any] = {"reduction_s": "add"} if accumulate else {}
-    made = g.op("ScatterND", front, stacked, value, **more)
-    made.shape = front.shape
+    if accumulate and g.opset < ADDS:
+        made = added(
+            g, front, value, lambda grid: g.op("GatherND", grid, stacked), "adding to elements"
+        )
+    else:
+        more: dict[str, Any] = {"reduction_s": "add"} if accumulate else {}
+        made = g.op("ScatterND", front, stacked, value, **more)
+        made.shape = front.shape
     order = [*dims, *rest]
     return g.transpose(made, [order.index(d) for d in range(rank)])
 
@@ -280,6 +284,8 @@ def scatter(
     if not include_self:
         raise UnsupportedOperatorError("scatter_reduce without the tensor itself")
     more = _reduced(reduce)
+    if more == {"reduction_s": "add"} and g.opset < ADDS:
+        return _added_along(g, self, dim, index, src)
     if more:
         g.needs(18 if more["reduction_s"] in ("max", "min") else 16, "a scatter that reduces")
     if g.opset < 11:
@@ -287,7 +293,22 @@ def scatter(
     return g.op("ScatterElements", self, index, g.cast(src, self.dtype), axis_i=dim, **more)
 
 
-@symbolic("scatter_add", since=16)
+def _added_along(g: Graph, x: Value, dim: int, index: Value, values: Value) -> Value:
+    """What `scatter_add` gives, in opsets whose scatters do not add."""
+    if not x.rank:
+        return g.op("Add", x, g.cast(g.reshape(values, []), x.dtype))
+    dim %= x.rank
+    others = [d for d in range(x.rank) if d != dim]
+
+    def chosen(grid: Value) -> Value:
+        ends = [g.size(index, d) for d in others]
+        part = g.slice(grid, [0] * len(others), ends, others) if others else grid
+        return g.op("GatherElements", part, index, axis_i=dim)
+
+    return added(g, x, values, chosen, "a scatter that adds")
+
+
+@symbolic("scatter_add", since=11)
 def scatter_add(g: Graph, self: Value, dim: int, index: Value, src: Value) -> Value:
     return scatter(g, self, dim, index, src, reduce="add")
 
@@ -307,7 +328,7 @@ def _rows(g: Graph, x: Value, dim: int, index: Value) -> Value:
     return g.expand(g.reshape(g.cast(index, fb.int64), sizes), shape)
 
 
-@symbolic("index_add", since=16)
+@symbolic("index_add", since=11)
 def index_add(
     g: Graph, self: Value, dim: int, index: Value, source: Value, alpha: object = 1
 ) -> Value:
@@ -317,6 +338,8 @@ def index_add(
     if alpha != 1:
         source = g.op("Mul", source, g.value(alpha, self.dtype))
     places = _rows(g, self, dim, index)
+    if g.opset < ADDS:
+        return _added_along(g, self, dim, places, source)
     return g.op("ScatterElements", self, places, source, axis_i=dim, reduction_s="add")
 
 
