@@ -1,6 +1,29 @@
 /* Losses over classes. */
 #include "exp_rows.h"
 
+/* out = exp(x) times a number. */
+#define EXP_TIMES(T, E, name)                                                    \
+    WIDE static void name(T *restrict out, const T *restrict x, int64_t n, T by) { \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = E(x[i]) * by; \
+    }
+EXP_TIMES(float, exp_f, exp_times_portable)
+EXP_TIMES(double, exp_d, exp_times_f64)
+
+#if HAS_AVX512
+AVX512 static void exp_times_v(float *out, const float *x, int64_t n, float by) {
+    for (int64_t i = 0; i < n; i += 16) {
+        const __mmask16 some = n - i >= 16 ? 0xFFFF : (__mmask16)((1u << (n - i)) - 1);
+        _mm512_mask_storeu_ps(out + i, some, exp_v(_mm512_maskz_loadu_ps(some, x + i)) * _mm512_set1_ps(by));
+    }
+}
+static inline void exp_times_f32(float *out, const float *x, int64_t n, float by) {
+    if (has_avx512()) exp_times_v(out, x, n, by);
+    else exp_times_portable(out, x, n, by);
+}
+#else
+#define exp_times_f32 exp_times_portable
+#endif
+
 #define TEMPLATE "loss_template.h"
 #include "both.h"
 

@@ -58,8 +58,7 @@ WIDE static void NAME(cross_entropy_backward_step)(const void *context, int64_t 
             memset(out, 0, (size_t)n * sizeof(T));
             continue;
         }
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) out[i] = EXP(x[i]) * share;
+        NAME(exp_times)(out, x, n, share);
         out[target] = (EXP(x[target]) - 1) * share;
     }
 }

@@ -13,6 +13,12 @@ static void NAME(pack)(const Args *k) {
         *k->failure = "steps that leave the matrix";
         return;
     }
+#if HAS_AVX512
+    if (sizeof(T) == sizeof(float) && has_avx512() && (right == 1 || down == 1)) {
+        pack_v(k->p[0], k->p[1], columns, depth, right, down);
+        return;
+    }
+#endif
     for (int64_t j0 = 0; j0 < columns; j0 += WIDTH)
         for (int64_t i = 0; i < depth; i++)
             for (int64_t j = j0; j < j0 + WIDTH; j++)

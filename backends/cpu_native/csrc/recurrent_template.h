@@ -14,6 +14,12 @@ typedef struct {
 WIDE static void NAME(lstm_rows)(const void *context, int64_t begin, int64_t end) {
     const NAME(Lstm) *c = context;
     const int64_t size = c->size;
+#if HAS_AVX512
+    if (sizeof(T) == sizeof(float) && has_avx512()) {
+        lstm_rows_v(context, begin, end);
+        return;
+    }
+#endif
     for (int64_t row = begin; row < end; row++) {
         T *restrict i = c->gates + row * 4 * size, *restrict f = i + size, *restrict g = f + size,
           *restrict o = g + size;
@@ -67,8 +73,15 @@ WIDE static void NAME(lstm_backward_rows)(const void *context, int64_t begin, in
 #pragma omp simd
             for (int64_t j = 0; j < size; j++) over_cell[j] += more[j];
         }
+        int64_t done = 0;
+#if HAS_AVX512
+        if (sizeof(T) == sizeof(float) && has_avx512()) {
+            lstm_slopes_v(grad, over_cell, over, i, cells, before, size);
+            done = size;
+        }
+#endif
 #pragma omp simd
-        for (int64_t j = 0; j < size; j++) {
+        for (int64_t j = done; j < size; j++) {
             T squashed = TANH(cells[j]);
             T over_c = over_cell[j] + over[j] * (BY_TANH(squashed) * o[j]);
             grad[j] = over_c * (BY_SIGMOID(i[j]) * g[j]);
