@@ -75,6 +75,28 @@ static void sum_of_all_f32(const Args *k) {
     else sum_f32(k);
 }
 
+#define T float
+#define SUFFIX f32
+#define IS_NAN(x) ((x) != (x))
+#include "running_template.h"
+#undef T
+#undef SUFFIX
+#define T double
+#define SUFFIX f64
+#include "running_template.h"
+#undef T
+#undef SUFFIX
+#undef IS_NAN
+#define IS_NAN(x) 0
+#define T int32_t
+#define SUFFIX i32
+#include "running_template.h"
+#undef T
+#undef SUFFIX
+#define T int64_t
+#define SUFFIX i64
+#include "running_template.h"
+
 const Row reduction_rows[] = {
     {"sum_f32", "wriiif", "t02,t012", sum_of_all_f32},       {"sum_f64", "wriiif", "t02,t012", sum_f64},
     {"prod_f32", "wriii", "t02,t012", prod_f32},      {"prod_f64", "wriii", "t02,t012", prod_f64},
@@ -82,6 +104,10 @@ const Row reduction_rows[] = {
     {"var_f32", "wriif", "t0,t01", var_f32},        {"var_f64", "wriif", "t0,t01", var_f64},
     {"distance_f32", "wrrif", "t,t0,t0", distance_f32}, {"distance_f64", "wrrif", "t,t0,t0", distance_f64},
     {"amin_i64", "wri", "t,t0", amin_i64},        {"amax_i64", "wri", "t,t0", amax_i64},
+    {"running_place_f32", "wriiii", "d012,t012", running_place_f32},
+    {"running_place_f64", "wriiii", "d012,t012", running_place_f64},
+    {"running_place_i32", "wriiii", "d012,t012", running_place_i32},
+    {"running_place_i64", "wriiii", "d012,t012", running_place_i64},
     {"cumsum_f32", "wriii", "t012,t012", cumsum_f32},  {"cumsum_f64", "wriii", "t012,t012", cumsum_f64},
     {NULL, NULL, NULL, NULL},
 };

@@ -1,10 +1,20 @@
-"""Cumulative sums of row-major arrays."""
+"""Cumulative sums of row-major arrays, and places of cumulative extrema."""
 
 from __future__ import annotations
 
 from math import prod
 
-from flambeau_native.kernels._common import Array, Kernel, compiled, made_like, otherwise
+from flambeau_native.extension import native
+from flambeau_native.kernels._common import (
+    INT32,
+    INT64,
+    Array,
+    Kernel,
+    compiled,
+    made,
+    made_like,
+    otherwise,
+)
 
 
 def _make_cumsum() -> Kernel:
@@ -24,4 +34,23 @@ def _make_cumsum() -> Kernel:
     return cumsum
 
 
-KERNELS: dict[str, Kernel] = {"cumsum": _make_cumsum()}
+def _make_running_place() -> Kernel:
+    general = otherwise("running_place")
+    find = {
+        **compiled("running_place"),
+        INT32: native.running_place_i32,
+        INT64: native.running_place_i64,
+    }.get
+
+    def running_place(a: Array, dim: int, largest: bool) -> object:
+        run, shape = find(a.dtype), a.shape
+        if run is None or not a.size or not a.flags.c_contiguous:
+            return general(a, dim, largest)
+        out = made(shape, INT64)
+        run(out, a, prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :]), largest)
+        return out
+
+    return running_place
+
+
+KERNELS: dict[str, Kernel] = {"cumsum": _make_cumsum(), "running_place": _make_running_place()}

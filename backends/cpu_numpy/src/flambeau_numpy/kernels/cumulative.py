@@ -1,4 +1,4 @@
-"""Cumulative sums and products."""
+"""Cumulative sums and products, and the places of cumulative extrema."""
 
 from __future__ import annotations
 
@@ -23,4 +23,19 @@ def _scan(ufunc: np.ufunc) -> Callable[[Array, int], Array]:
     return kernel
 
 
-KERNELS = {"cumsum": _scan(np.add), "cumprod": _scan(np.multiply)}
+@quiet
+def running_place(a: Array, dim: int, largest: bool) -> Array:
+    """Where the extreme element so far is: the last of equal ones, the last NaN after one."""
+    a = wide(a)
+    extreme = (np.maximum if largest else np.minimum).accumulate(a, dim)
+    line = [1] * a.ndim
+    line[dim] = -1
+    here = np.where((a == extreme) | (a != a), np.arange(a.shape[dim]).reshape(line), 0)
+    return row_major(np.maximum.accumulate(here, dim))
+
+
+KERNELS = {
+    "cumsum": _scan(np.add),
+    "cumprod": _scan(np.multiply),
+    "running_place": running_place,
+}

@@ -15,7 +15,7 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
-from flambeau.ops.declaration.table import primitive
+from flambeau.ops.declaration.table import composite, primitive
 from flambeau.ops.pointwise.binary import logaddexp
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.reductions.reduction import _part, accumulated
@@ -138,23 +138,45 @@ def _extrema(x: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
     d = dim_of(dim, x.dim())
     if not x.dim():
         return x.clone(), x.new_zeros((), dtype=D.int64)
-    n = x.shape[d]
-    best = x.detach()
-    line = [1] * x.dim()
-    line[d] = n
-    place = arange(n, device=x.device).reshape(line).expand(tuple(x.shape)).contiguous()
-    # Windows that double in length: each step joins two that touch.
+    if x.dtype.is_complex and x.numel():
+        name = "cummax" if largest else "cummin"
+        raise NotImplementedError(f'"{name}_cpu" not implemented for {x.dtype}')
+    place = _running_place(x, d, largest)
+    return x.gather(d, place), place
+
+
+@composite(differentiable=False, out=D.int64)
+def _running_place(self: Tensor, dim: int, largest: bool) -> Tensor:
+    """Where along `dim` the extreme element so far is; windows that touch are joined by twos."""
+    n = self.shape[dim]
+    line = [1] * self.dim()
+    line[dim] = n
+    best = self
+    place = arange(n, device=self.device).reshape(line).expand(tuple(self.shape)).contiguous()
     step = 1
     while step < n:
-        early, late = best.narrow(d, 0, n - step), best.narrow(d, step, n - step)
+        early, late = best.narrow(dim, 0, n - step), best.narrow(dim, step, n - step)
         better = (late >= early if largest else late <= early) | (late != late)
         better = better & ((early == early) | (late != late))
-        best = cat([best.narrow(d, 0, step), where(better, late, early)], d)
-        there = place.narrow(d, step, n - step)
-        chosen = where(better, there, place.narrow(d, 0, n - step))
-        place = cat([place.narrow(d, 0, step), chosen], d)
+        best = cat([best.narrow(dim, 0, step), where(better, late, early)], dim)
+        there = place.narrow(dim, step, n - step)
+        chosen = where(better, there, place.narrow(dim, 0, n - step))
+        place = cat([place.narrow(dim, 0, step), chosen], dim)
         step *= 2
-    return x.gather(d, place), place
+    return place
+
+
+@_running_place.samples(D.float32, D.float64, D.int64, D.int32, D.bool_)
+def _(S):
+    return [
+        S.Sample((S.Arr((7,)), 0, True), "of a vector"),
+        S.Sample((S.Arr((7,)), 0, False), "the least"),
+        S.Sample((S.Arr((3, 5)), 1, True), "of rows"),
+        S.Sample((S.Arr((3, 5)), 0, False), "of columns"),
+        S.Sample((S.Arr((2, 4, 3)), 1, True), "in the middle"),
+        S.Sample((S.Arr((2, 0)), 1, True), "of nothing"),
+        S.Sample((S.Arr((0, 2)), 1, True), "of no rows"),
+    ]
 
 
 @public
