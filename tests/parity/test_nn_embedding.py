@@ -75,6 +75,11 @@ def test_the_gradient_of_a_bag_by_frequency_is_divided_by_the_occurrences() -> N
     )
     (grad,) = fb.autograd.grad(result.sum(), table)
     assert grad[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0]
+    result = bag(mode="sum", scale_grad_by_freq=True, padding_idx=2)(
+        fb, table, fb.tensor([2, 0, 0, 2, 4]), starts
+    )
+    (grad,) = fb.autograd.grad(result.sum(), table)
+    assert grad[:, 0].tolist() == [1.0, 0.0, 0.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
@@ -84,6 +89,57 @@ def test_second_derivatives_of_bags_are_those_of_differences(mode: str) -> None:
     assert fb.autograd.gradgradcheck(
         lambda w: fb.nn.functional.embedding_bag(places, w, starts, mode=mode).square(), (table,)
     )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("padding", [None, 0, 1])
+def test_the_maximum_of_a_bag_is_a_nan_only_where_its_first_row_is(
+    padding: int | None, dtype: torch.dtype, device: str
+) -> None:
+    nan, inf = float("nan"), float("inf")
+    rows = torch.tensor([[nan, 1.0, -inf], [2.0, nan, nan], [2.0, 0.0, 3.0], [-inf, -inf, nan]])
+    table, places = rows.to(dtype), torch.tensor([0, 1, 2, 1, 3, 0, 1, 3])
+    starts = torch.tensor([0, 2, 4, 4, 5])
+    arguments = False, 2, False, None, False, padding
+    expected = torch.embedding_bag(table, places, starts, *arguments)
+    found = fb.embedding_bag(*(ours_of(x, device) for x in (table, places, starts)), *arguments)
+    assert_same(found[0], expected[0])
+    assert_same(found[3], expected[3])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("starts", [[0, 3, 2], [0, 2, 1, 4], [0, 2, 2, 1]])
+def test_bags_that_begin_before_the_one_before_are_refused(
+    starts: list[int], mode: str, device: str
+) -> None:
+    arguments = [ours_of(x, device) for x in (torch.ones(5, 3), FLAT, torch.tensor(starts))]
+    with pytest.raises(RuntimeError, match="offsets have to ascend"):
+        bag(mode=mode)(fb, *arguments)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("padding", [None, 2])
+def test_sparse_gradients_of_bags_are_the_dense_ones(padding: int | None, mode: str) -> None:
+    grads = []
+    for t in (fb, torch):
+        for sparse in (False, True):
+            w = t.arange(15.0).reshape(5, 3).sin().requires_grad_()
+            places, starts = (x if t is torch else ours_of(x) for x in (FLAT, STARTS))
+            result = bag(mode=mode, sparse=sparse, padding_idx=padding)(t, w, places, starts)
+            (result * t.arange(12.0).reshape(4, 3)).sum().backward()
+            assert w.grad.is_sparse is sparse
+            grads.append(w.grad.to_dense() if sparse else w.grad)
+    for ours, theirs in zip(grads[:2], grads[2:], strict=True):
+        assert_same(ours, theirs, 1e-6)
+
+
+def test_a_bag_is_one_node_as_in_pytorch() -> None:
+    w = fb.ones(5, 3, requires_grad=True)
+    for mode in ("sum", "mean", "max"):
+        result = bag(mode=mode)(fb, w, ours_of(FLAT), ours_of(STARTS))
+        assert result.grad_fn is not None and result.grad_fn.name() == "EmbeddingBagBackward0"
 
 
 @pytest.mark.parametrize("norm_type", [1.0, 2.0, 3.0])

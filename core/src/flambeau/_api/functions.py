@@ -297,8 +297,10 @@ from flambeau.ops.pointwise.elementwise import (
 )
 from flambeau.ops.layers.embedding import (
     embedding,
-    embedding_bag,
     embedding_renorm_,
+)
+from flambeau.ops.layers.embedding_bag import (
+    embedding_bag,
 )
 from flambeau.ops.creation.files import (
     from_file,

@@ -16,6 +16,7 @@ from flambeau_native.kernels._common import (
     INT64,
     Array,
     Kernel,
+    alike,
     compiled,
     made,
     made_like,
@@ -123,6 +124,32 @@ def embedding_backward(grad: Array, indices: Array, rows: int) -> Array:
     return out
 
 
+_bags, _embedding_bag = compiled("bags"), otherwise("embedding_bag")
+
+
+def embedding_bag(
+    weight: Array,
+    indices: Array,
+    starts: Array,
+    factors: Array | None,
+    mode: int,
+    padding: int,
+    scale_grad_by_freq: bool,
+) -> tuple[Array, Array, Array, Array]:
+    run = _bags.get(weight.dtype)
+    if run is None or not alike(weight, factors) or not (alike(indices, starts) and starts.size):
+        args = weight, indices, starts, factors, mode, padding, scale_grad_by_freq
+        return _embedding_bag(*args)
+    rows, width = weight.shape
+    count, bags = indices.size, starts.size
+    out, bag, sizes = made((bags, width), weight.dtype), made((count,), INT64), made((bags,), INT64)
+    winners = made((bags, width) if mode == 2 else (0,), INT64)
+    largest = winners if mode == 2 else None
+    arrays = out, bag, sizes, largest, weight, indices, starts, factors
+    run(*arrays, rows, count, bags, width, mode, padding)
+    return out, bag, sizes, winners
+
+
 def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Array:
     out = _clone(a)
     index_put_(out, indices, values, accumulate)
@@ -188,6 +215,7 @@ KERNELS: dict[str, Kernel] = {
     "index": index,
     "embedding": embedding,
     "embedding_backward": embedding_backward,
+    "embedding_bag": embedding_bag,
     "gather": gather,
     "index_put": index_put,
     "index_put_": index_put_,
