@@ -7,9 +7,9 @@ from flambeau.absence import Absent
 # Those that `absence.txt` lists, which only errors read.
 NAMES = frozenset(
     """
-    arctan2_ as_strided_scatter ccol_indices chalf col_indices const_data_ptr crow_indices
+    arctan2_ ccol_indices chalf col_indices const_data_ptr crow_indices
     dequantize dim_order hash_tensor int_repr ipu is_ipu is_maia is_mtia is_vulkan is_xla mtia
-    new_empty_strided nonzero_static q_per_channel_axis q_per_channel_scales
+    q_per_channel_axis q_per_channel_scales
     q_per_channel_zero_points q_scale q_zero_point qscheme reinforce resize resize_as
     resize_as_sparse_ row_indices slice_inverse sparse_resize_ sparse_resize_and_clear_
     to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc

@@ -3295,6 +3295,10 @@ class TensorMethods:
         """A view of the storage with any shape, stride and offset (in elements)."""
         return _ops.as_strided(self, size, stride, storage_offset)
 
+    def as_strided_scatter(self, src: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+        """`input` with the elements of a view by strides of its memory replaced by `src`."""
+        return _ops.as_strided_scatter(self, src, size, stride, storage_offset)
+
     def atan2(self, other: Tensor | Number) -> Tensor:
         """The angle in radians of the point (other, input)."""
         try:
@@ -4282,6 +4286,10 @@ class TensorMethods:
         """The indices of nonzero elements, a row each"""
         return _ops.nonzero(self, as_tuple=as_tuple)
 
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
+        """The indices of the first `size` nonzero elements, a row each"""
+        return _ops.nonzero_static(self, size=size, fill_value=fill_value)
+
     def norm(self, p: _float | str | None = 'fro', dim: Ints | None = None, keepdim: _bool = False, dtype: DType | None = None) -> Tensor:
         """The vector p-norm of all elements or along dimensions"""
         return _ops.norm(self, p, dim, keepdim, dtype=dtype)
@@ -4809,6 +4817,14 @@ class TensorMethods:
             return _ops.new_empty(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
         except AttributeError:
             need_self(self, "new_empty")
+            raise
+
+    def new_empty_strided(self, size: Sequence[_int], stride: Sequence[_int], *, dtype: DType | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+        """`empty_strided` with the dtype and device of `input`."""
+        try:
+            return _ops.new_empty_strided(self, size, stride, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+        except AttributeError:
+            need_self(self, "new_empty_strided")
             raise
 
     def new_full(self, size: Sequence[_int], fill_value: Number, *, dtype: DType | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:

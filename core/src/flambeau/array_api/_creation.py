@@ -52,8 +52,6 @@ def asarray(
     >>> fb.array_api.asarray([[1, 2]], dtype=fb.float64)
     tensor([[1., 2.]], dtype=torch.float64)
     """
-    if copy is None and isinstance(obj, Tensor):
-        return obj.to(device=device or obj.device, dtype=dtype or obj.dtype)
     return fb.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 

@@ -15,6 +15,7 @@ from flambeau._dispatch.keywords import many
 from flambeau._dispatch.promotion import alone, fits, fitting, python_number, scalar_dtype
 from flambeau._dispatch.warning import warn
 from flambeau._memory.views import storage_of
+from flambeau._storages.foreign import from_dlpack, frombuffer
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types import memory_format as _formats
@@ -32,6 +33,7 @@ from flambeau._types.memory_format import (
 )
 from flambeau._types.memory_format import memory_format as MemoryFormat
 from flambeau._types.spec import Spec
+from flambeau._types.strides import contiguous_strides
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
@@ -543,6 +545,34 @@ def new_empty(
 
 
 @public(function=False)
+def new_empty_strided(
+    input: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """`empty_strided` with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1]).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    return empty_strided(
+        size,
+        stride,
+        dtype=dtype_or(dtype, input),
+        layout=layout,
+        device=input._be if device is None else device,  # type: ignore[arg-type]
+        requires_grad=requires_grad,
+    )
+
+
+@public(function=False)
 def new_tensor(
     input: Tensor,
     data: object,
@@ -614,15 +644,69 @@ def asarray(
     dtype: DType | None = None,
     device: DeviceLike | None = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
-    """`obj` as a tensor; `copy` forces (True) or forbids (False) a copy.
+    """`obj` as a tensor, which shares its memory if it has some, and a tensor's history.
+
+    The memory of an object with Python's buffer protocol is read as `dtype` (default: the default
+    float); an array, a DLPack capsule and a tensor have a dtype, and are converted to another.
+
+    Args:
+        copy: True to share nothing; False to raise where memory cannot be shared; None to copy
+            where it cannot.
+        requires_grad: None to leave it as it is; False for a tensor without history.
+
+    Raises:
+        ValueError: `copy` is False, and dtype, device or kind of `obj` want a copy.
+        RuntimeError: it is, and `obj` is a NumPy scalar.
+        ValueError: a buffer that is no multiple of the element size.
 
     >>> import flambeau as fb
     >>> fb.asarray([1, 2])
     tensor([1, 2])
+    >>> fb.asarray(bytearray(4), dtype=fb.int16)
+    tensor([0, 0], dtype=torch.int16)
     """
-    return finished(from_data(obj, dtype, device, copy=bool(copy)), requires_grad, None)
+    dtype = None if dtype is None else D.as_dtype(dtype)
+    t = _over(obj, dtype)
+    if t is None:
+        if copy is False:
+            if hasattr(obj, "__array_interface__"):
+                raise RuntimeError("can't alias NumPy scalars: remove copy=False, or pass an array")
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        t = from_data(obj, dtype, device, copy=True)
+    else:
+        where, kind = t.device if device is None else Device(device), dtype or t.dtype
+        if copy is False and kind is not t.dtype:
+            raise ValueError(
+                f"can't alias tensor with dtype '{D.type_name(t.dtype)}' into dtype "
+                f"'{D.type_name(kind)}'."
+            )
+        if copy is False and home(where) is not t._be:
+            raise ValueError(f"can't alias tensor from device '{t.device}' to '{where}'.")
+        t = t.to(where, kind, copy=bool(copy))
+    if requires_grad is False and t.requires_grad:
+        return t.detach()
+    return t.requires_grad_() if requires_grad else t
+
+
+def _over(obj: Any, dtype: DType | None) -> Tensor | None:
+    """A tensor over the memory of `obj`; None if there is none to share."""
+    if isinstance(obj, Tensor):
+        return obj
+    if isinstance(obj, (list, tuple)):
+        return None
+    if hasattr(obj, "__cuda_array_interface__"):
+        return _from_cuda_array(obj)
+    if hasattr(obj, "__array_interface__") or hasattr(obj, "__array__"):
+        return _from_array(obj, False) if hasattr(type(obj), "__len__") else None
+    if type(obj).__name__ == "PyCapsule":
+        return from_dlpack(obj)
+    try:
+        memoryview(obj)
+    except TypeError:
+        return None
+    return frombuffer(obj, dtype=D.get_default_dtype() if dtype is None else dtype)
 
 
 def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Tensor:
@@ -657,7 +741,7 @@ def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Ten
     shape = _shape_of(data)
     flat: list[Any] = []
     kinds: set[Any] = set()
-    _flatten(data, shape, 0, flat, kinds)
+    _flatten(data, shape, 0, flat, kinds, dtype)
     dtype = dtype or _inferred(flat, kinds)
     if dtype.category == 1 and any(type(v) is not int or not fits(v, dtype) for v in flat):
         flat = [v if isinstance(v, complex) else fitting(v, dtype) for v in flat]
@@ -755,7 +839,14 @@ def _is_sequence(x: object) -> bool:
     )
 
 
-def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any], kinds: set[Any]) -> None:
+def _flatten(
+    data: Any,
+    shape: list[int],
+    depth: int,
+    flat: list[Any],
+    kinds: set[Any],
+    dtype: DType | None,
+) -> None:
     """Add the numbers of nested sequences to `flat`, and what decides the dtype to `kinds`."""
     if depth < len(shape):
         if not _is_sequence(data) and not (_is_array(data) and data.shape):
@@ -770,7 +861,7 @@ def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any], kinds: se
             flat += data.reshape(-1).tolist()
             return
         for item in data:
-            _flatten(item, shape, depth + 1, flat, kinds)
+            _flatten(item, shape, depth + 1, flat, kinds, dtype)
         return
     typed = isinstance(data, Tensor) or _is_array(data)
     if isinstance(data, Tensor):
@@ -788,13 +879,13 @@ def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any], kinds: se
             typed = False
         data = data.item()
     if type(data) not in _NUMBERS:
-        data = _number(data, not flat and len(shape) > 0)
+        data = _number(data, not flat and len(shape) > 0, dtype)
     if not typed:
         kinds.add(type(data))
     flat.append(data)
 
 
-def _number(data: Any, first: bool) -> Any:
+def _number(data: Any, first: bool, dtype: DType | None) -> Any:
     """One of Python's numbers for what is like one.
 
     Raises:
@@ -810,9 +901,14 @@ def _number(data: Any, first: bool) -> Any:
         raise TypeError(f"must be real number, not {type(data).__name__}: ragged nesting")
     if isinstance(data, str) and first:
         raise ValueError("too many dimensions 'str'")
-    if data is None:
-        raise RuntimeError("Could not infer dtype of NoneType")
-    raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
+    kind = type(data).__name__
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type {kind!r}")
+    if dtype is None:
+        raise RuntimeError(f"Could not infer dtype of {kind}")
+    if dtype.category < 2:
+        raise TypeError(f"{kind!r} object cannot be interpreted as an integer")
+    raise TypeError(f"must be real number, not {kind}")
 
 
 def _dtype_of(array: Any) -> DType:
@@ -936,3 +1032,47 @@ def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     tensor([3., 3.])
     """
     return need_tensor(input, "fill", "input").clone().fill_(value)
+
+
+@public(method=False)
+def empty_permuted(
+    size: Sequence[int],
+    physical_layout: Sequence[int],
+    *,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """An unspecified, dense tensor of shape `size` whose dimensions lie in memory in some order.
+
+    `physical_layout` names the dimensions from the outermost to the innermost.  On devices without
+    strides the result is row-major.
+
+    Raises:
+        RuntimeError: `physical_layout` does not name each dimension once.
+
+    >>> import flambeau as fb
+    >>> fb.empty_permuted((2, 3, 5, 7), (0, 2, 3, 1)).stride()
+    (105, 1, 21, 3)
+    """
+    shape = sizes((need_list(size, "empty_permuted", "size"),))
+    order = sizes((need_list(physical_layout, "empty_permuted", "physical_layout"),), "layout")
+    if len(order) != len(shape):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    if sorted(order) != list(range(len(shape))):
+        raise RuntimeError(
+            f"empty_permuted: physical_layout has to name each of the {len(shape)} dimensions "
+            f"once, from 0 on, got {list(order)}"
+        )
+    strides = [0] * len(shape)
+    dense = contiguous_strides([shape[d] for d in order])
+    for d, stride in zip(order, dense, strict=True):
+        strides[d] = stride
+    return empty_strided(
+        shape, strides, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )

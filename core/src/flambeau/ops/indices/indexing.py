@@ -413,6 +413,30 @@ def nonzero(
 
 
 @public
+def nonzero_static(
+    input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None
+) -> Tensor:
+    """The indices of the first `size` nonzero elements, a row each; `fill_value` where none is.
+
+    Raises:
+        RuntimeError: `size` is negative.
+
+    >>> import flambeau as fb
+    >>> fb.nonzero_static(fb.tensor([0, 3]), size=2)
+    tensor([[ 1],
+            [-1]])
+    """
+    found = _nonzero(need_tensor(input, "nonzero_static", "input"))
+    count = operator.index(size)
+    if count < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be a non-negative integer, got {count}")
+    rows = found.new_full((count, found.shape[1]), fill_value)
+    known = min(count, found.shape[0])
+    rows[:known] = found[:known]
+    return deliver(rows, out, input, exact=True, share="nothing")
+
+
+@public
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The entries `index` (a vector) of dimension `dim`, copied.
 

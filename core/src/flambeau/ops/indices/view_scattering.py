@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -63,6 +65,30 @@ def diagonal_scatter(
     """
     return _replaced(
         "diagonal_scatter", input, src, lambda x: x.diagonal(offset=offset, dim1=dim1, dim2=dim2)
+    )
+
+
+@public
+@takes_as_annotated
+def as_strided_scatter(
+    input: Tensor,
+    src: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
+) -> Tensor:
+    """`input` with the elements of a view by strides of its memory replaced by `src`.
+
+    Raises:
+        RuntimeError: the shape of `src` is not `size`, or an element would lie outside.
+
+    >>> import flambeau as fb
+    >>> fb.as_strided_scatter(fb.zeros(2, 2), fb.ones(2), (2,), (3,))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return _replaced(
+        "as_strided_scatter", input, src, lambda x: x.as_strided(size, stride, storage_offset)
     )
 
 
