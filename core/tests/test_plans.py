@@ -471,3 +471,27 @@ def test_compile_is_a_decorator_with_and_without_options():
         fb.compile(3)
     with pytest.raises(TypeError, match="no compiled function"):
         explain(len)
+
+
+@pytest.mark.parametrize(
+    "read", [lambda y: y.item(), lambda y: y.to("cpu"), lambda y: y.tolist()[0]]
+)
+def test_values_of_another_device_are_read_in_every_call(read):
+    pytest.importorskip("flambeau_numpy", reason="needs a second device with values")
+    y = fb.ones(1, device="ref")
+    f = fb.compile(lambda x: x * read(y))
+    for i in range(5):
+        y.fill_(i)
+        assert f(fb.ones(2)).tolist() == [i, i]
+
+
+@pytest.mark.parametrize("device", ["meta", "ref"])
+def test_arguments_may_be_on_two_devices(device):
+    pytest.importorskip("flambeau_numpy", reason="needs a second device with values")
+    x, y = fb.ones(2), fb.ones(2, 3, device=device)
+    for function in (lambda x, y: (x + 1, y + 1), lambda x, y: x * y.shape[0], lambda y, x: x + 2):
+        f = fb.compile(function)
+        for _ in range(4):
+            given, expected = f(x, y), function(x, y)
+            assert str(given) == str(expected)
+    assert "cpu and" in str(f.explain())

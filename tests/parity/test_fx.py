@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import operator
-from typing import Dict, List, NamedTuple, Optional, Tuple, Union  # noqa: UP035
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union  # noqa: UP035
 
 import pytest
 
@@ -215,6 +215,11 @@ class Labelled(NamedTuple):
         List[str],  # noqa: UP006
         list[str],
         Dict[str, List[int]],  # noqa: UP006
+        List,  # noqa: UP006
+        Dict,  # noqa: UP006
+        Tuple,  # noqa: UP006
+        Callable,
+        List[Dict],  # noqa: UP006
         Optional[int],  # noqa: UP045
         Union[int, str],  # noqa: UP007
         Tuple[int, float],  # noqa: UP006

@@ -122,3 +122,89 @@ def test_what_was_refused_leaves_the_tensor_and_later_numbers_as_they_were(numbe
         with pytest.raises(RuntimeError, match="without overflow"):
             call(number)
     assert x.tolist() == [1.0, 1.0, 1.0] and x._version == 0
+
+
+UNREADABLE = (2**63, 2**64, -(2**63) - 1, 2**70, 10**400, 10**5000)
+READERS = {
+    **CALLS,
+    **REAL,
+    "x ** v": lambda t, x, m, v: x**v,
+    "v ** x": lambda t, x, m, v: v**x,
+    "pow_": lambda t, x, m, v: x.pow_(v),
+    "addr": lambda t, x, m, v: t.addr(m, x, x, alpha=v),
+    "addbmm": lambda t, x, m, v: t.addbmm(m, m[None], m[None], beta=v),
+    "x[()]": lambda t, x, m, v: put(x[0], (), v),
+    "x[...] of none": lambda t, x, m, v: put(x[:0], ..., v),
+    "x[:] of what requires gradients": lambda t, x, m, v: put(x * 1, slice(None), v),
+}
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+@pytest.mark.parametrize("name", READERS)
+def test_whole_numbers_beyond_64_bits_raise_what_pytorch_raises(name, kind):
+    call = READERS[name]
+    if kind == "int64" and error(torch, call, kind, 1):
+        kind = "float64"
+    numbers = [v for v in UNREADABLE if name != "pad" or abs(v) > 2**400]  # that reads a double
+    for number in numbers:
+        expected, found = error(torch, call, kind, number), error(fb, call, kind, number)
+        assert (found is None) == (expected is None), number
+        if expected is not None:
+            assert isinstance(found, (type(expected), NotImplementedError)), (number, expected)
+
+
+def error(t, call, kind, number):
+    dtype = getattr(t, kind)
+    try:
+        call(t, t.ones(2, dtype=dtype), t.ones(2, 2, dtype=dtype), number)
+    except Exception as found:
+        return found
+    return None
+
+
+@pytest.mark.parametrize("call", [lambda x, v: x + v, lambda x, v: x == v, lambda x, v: v**x])
+def test_bools_have_no_dtype_in_common_with_what_is_beyond_int64(call):
+    for t in (torch, fb):
+        with pytest.raises(RuntimeError):
+            call(t.ones(2, dtype=t.bool), 2**63)
+        assert call(t.ones(2, dtype=t.uint8), 2**63).shape == (2,)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("number", [65504.0, -65504, 65505.0, 7e4, -1e5, 3e38, 1e39, 1e300, 2**63])
+def test_exponents_beyond_a_half_are_refused_as_in_pytorch(number, kind):
+    for call in (
+        lambda t, x: x**number,
+        lambda t, x: t.pow(x, number),
+        lambda t, x: x.pow_(number),
+    ):
+        for size in (2, 0):
+            results = []
+            for t in (torch, fb):
+                try:
+                    results.append(call(t, t.full((size,), 0.5, dtype=getattr(t, kind))).tolist())
+                except RuntimeError:
+                    results.append(None)
+            assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("number", [65504.0, 65520.0, -7e4, 2**63, 1e39, float("inf")])
+@pytest.mark.parametrize("factor", ["alpha", "beta"])
+def test_factors_of_addbmm_may_be_beyond_halves_as_in_pytorch(number, factor):
+    results = []
+    for t in (torch, fb):
+        x = t.ones(2, 3, 3, dtype=t.float16)
+        try:
+            results.append(t.addbmm(x[0], x, x, **{factor: number}).tolist())
+        except RuntimeError:
+            results.append(None)
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("factor", ["alpha", "beta"])
+def test_bools_are_no_factors_of_numbers_in_addr(factor):
+    for t in (torch, fb):
+        with pytest.raises(RuntimeError, match="only supported for Boolean results"):
+            t.addr(t.ones(2, 2), t.ones(2), t.ones(2), **{factor: True})
+        bools = t.ones(2, dtype=t.bool)
+        assert t.addr(bools.expand(2, 2), bools, bools, **{factor: True}).all()

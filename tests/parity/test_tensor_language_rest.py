@@ -262,3 +262,36 @@ def test_what_is_given_other_data_keeps_its_gradient(name, asked):
             told.append(x.grad.tolist())
         found.append(told)
     assert found[0] == found[1]
+
+
+RESULTS = {
+    "a product": lambda t, b: b * 2,
+    "a square": lambda t, b: b.square(),
+    "a sum": lambda t, b: b.sum(),
+    "a cast": lambda t, b: b.double(),
+    "a copy": lambda t, b: b.clone(),
+    "a concatenation": lambda t, b: t.cat([b, b]),
+    "one of two": lambda t, b: (b * 2).split(3)[1],
+    "a slice": lambda t, b: (b * 2)[1:],
+    "a view": lambda t, b: (b * 2).view(1, 5),
+    "an expansion": lambda t, b: (b * 2).expand(3, 5),
+    "a view of a leaf": lambda t, b: b[None],
+}
+
+
+@pytest.mark.parametrize("shape", [(5,), (4,), (3, 5), (2, 1, 5), (2, 3), (1,), (), (0,)])
+@pytest.mark.parametrize("what", RESULTS)
+def test_gradients_of_results_with_other_data_fit_what_made_them_or_are_refused(what, shape):
+    for dtype in ("float32", "float64"):
+        found = []
+        for t in (torch, fb):
+            b = t.arange(5.0, requires_grad=True)
+            x = RESULTS[what](t, b)
+            x.data = t.ones(shape, dtype=getattr(t, dtype))
+            try:
+                (x * 3).sum().backward()
+            except RuntimeError:
+                found.append("refused")
+            else:
+                found.append((b.grad.tolist(), str(b.grad.dtype)))
+        assert found[0] == found[1]

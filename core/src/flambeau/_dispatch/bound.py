@@ -115,8 +115,7 @@ class BoundBackend:
             try:
                 native = backend.scalar(value, dtype)
             except OverflowError as error:
-                text = f"value cannot be converted to type {dtype} without overflow"
-                raise RuntimeError(text) from error
+                raise D.beyond(value, dtype) from error
         else:
             native = self.host_array([value], (), dtype)
         cache = self.consts[dtype]

@@ -333,10 +333,11 @@ def slow_binary(name: str, x: object, y: object) -> Any:
     if op.promotes == "float" and not dtype.fp:
         dtype = D.get_default_dtype()
     op.check_dtype(dtype, operands)
-    if name == "pow" and type(y) is int and dtype.category == 1:
-        if y < 0:
+    if name == "pow" and not is_tensor(operands[1]):
+        if dtype.category == 1 or is_half(dtype):
+            fitting(operands[1], dtype)
+        if type(y) is int and y < 0 and dtype.category == 1:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        fitting(y, dtype)
     if name in SCALING and is_half(dtype) and loses(dtype, operands):
         wide = [cast(x, D.float32) if is_tensor(x) else x for x in operands]
         return cast(op(*common(name, tuple(wide), D.float32)), dtype)
@@ -384,17 +385,13 @@ def scalar_native(be: BoundBackend, value: object, dtype: DType) -> Any:
         value = value != 0 if dtype.category == 0 else value.real
     if dtype.category == 1 and type(value) is float:
         if not math.isfinite(value):
-            raise RuntimeError(
-                f"value {value} cannot be converted to type {dtype} without overflow"
-            )
+            raise D.beyond(value, dtype)
         value = int(value)
     if type(value) is bool:
         value = int(value)
     if type(value) is int:
         if not -(1 << 63) <= value < 1 << 64:
-            raise RuntimeError(
-                f"value {value} cannot be converted to type {dtype} without overflow"
-            )
+            raise D.beyond(value, dtype)
         if dtype.category == 1:
             bits = 8 * dtype.itemsize
             low = -(1 << (bits - 1)) if dtype.is_signed else 0

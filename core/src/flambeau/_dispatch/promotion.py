@@ -80,10 +80,10 @@ def fitting(value: Any, dtype: DType) -> Any:
     """A number for elements of `dtype`: cut to a whole number if they are integers.
 
     Raises:
-        RuntimeError: the dtype cannot hold it.
+        RuntimeError: the dtype cannot hold it; of whole numbers beyond 64 bits a NumberError.
     """
     if is_number(value) and not fits(value, dtype):
-        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {value}")
+        raise D.beyond(value, dtype)
     if isinstance(value, complex) and not dtype.is_complex:
         value = value.real if dtype.category else value != 0
     return int(value) if dtype.category == 1 and isinstance(value, (int, float)) else value
@@ -110,7 +110,12 @@ def result_type(*operands: object) -> DType:
         else:
             d = scalar_dtype(x)
             numbers = d if numbers is None else D.promote_types(numbers, d)
-    found = _combine(_combine(dims, zeros), numbers)
+    tensors = _combine(dims, zeros)
+    found = _combine(tensors, numbers)
+    if tensors is D.bool_ and found is D.int64:
+        for x in operands:
+            if isinstance(x, int) and 1 << 63 <= x < 1 << 64:
+                raise RuntimeError(f"bools and {x}, which is beyond int64, have no common dtype")
     if found is None:
         raise TypeError("result_type() takes tensors and numbers, got none")
     return found

@@ -540,7 +540,7 @@ class TensorMethods:
                     if (self._rg or other._rg) and recording():
                         record_binary(t, self, other, node_pow)
                     return t
-            elif k in self.dtype.takes and not modes and (self.dtype.fp or (0 <= other < 128 and self.dtype.category == 1)):
+            elif k in self.dtype.scales and not modes and (self.dtype.fp or (0 <= other < 128 and self.dtype.category == 1)):
                 be = self._be
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
@@ -655,7 +655,7 @@ class TensorMethods:
             k = type(other)
             if k is Tensor or k in PLAIN:
                 be = self._be
-                if be is other._be and self.dtype is other.dtype and not modes:
+                if be is other._be and self.dtype is other.dtype and not self.dtype.is_complex and not modes:
                     a = self._a
                     b = other._a
                     kernel = be.lt
@@ -671,7 +671,7 @@ class TensorMethods:
                     t.dtype = bool_
                     t._rg = False
                     return t
-            elif k in self.dtype.takes and not modes:
+            elif k in self.dtype.takes and not modes and not self.dtype.is_complex:
                 be = self._be
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
@@ -698,7 +698,7 @@ class TensorMethods:
             k = type(other)
             if k is Tensor or k in PLAIN:
                 be = self._be
-                if be is other._be and self.dtype is other.dtype and not modes:
+                if be is other._be and self.dtype is other.dtype and not self.dtype.is_complex and not modes:
                     a = self._a
                     b = other._a
                     kernel = be.le
@@ -714,7 +714,7 @@ class TensorMethods:
                     t.dtype = bool_
                     t._rg = False
                     return t
-            elif k in self.dtype.takes and not modes:
+            elif k in self.dtype.takes and not modes and not self.dtype.is_complex:
                 be = self._be
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
@@ -741,7 +741,7 @@ class TensorMethods:
             k = type(other)
             if k is Tensor or k in PLAIN:
                 be = self._be
-                if be is other._be and self.dtype is other.dtype and not modes:
+                if be is other._be and self.dtype is other.dtype and not self.dtype.is_complex and not modes:
                     a = self._a
                     b = other._a
                     kernel = be.gt
@@ -757,7 +757,7 @@ class TensorMethods:
                     t.dtype = bool_
                     t._rg = False
                     return t
-            elif k in self.dtype.takes and not modes:
+            elif k in self.dtype.takes and not modes and not self.dtype.is_complex:
                 be = self._be
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
@@ -784,7 +784,7 @@ class TensorMethods:
             k = type(other)
             if k is Tensor or k in PLAIN:
                 be = self._be
-                if be is other._be and self.dtype is other.dtype and not modes:
+                if be is other._be and self.dtype is other.dtype and not self.dtype.is_complex and not modes:
                     a = self._a
                     b = other._a
                     kernel = be.ge
@@ -800,7 +800,7 @@ class TensorMethods:
                     t.dtype = bool_
                     t._rg = False
                     return t
-            elif k in self.dtype.takes and not modes:
+            elif k in self.dtype.takes and not modes and not self.dtype.is_complex:
                 be = self._be
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)

@@ -736,9 +736,12 @@ class Tensor(TensorMethods, TensorBase):
             )
         # A view keeps the node that made it, which may not be there yet.
         made = edge(self) if self._base is not None and self.requires_grad else self
+        shape, dtype = tuple(self._a.shape), self.dtype
         self._take_over(value)
         if made is not None and made is not self:
             self._rg, self._fn = True, made
+        if self._fn is not None and (self.dtype is not dtype or tuple(self._a.shape) != shape):
+            self._fn = _inplace.Retyped(self._fn, shape, dtype)
 
     @data.deleter
     def data(self) -> None:

@@ -205,11 +205,13 @@ def _binary(method: str, op: str, restriction: str, records: bool) -> Row:
 
 def _fit(op: str) -> str:
     # Kernels may well compute what is to be refused.
+    if OPS[op].refuses_complex:
+        return " and not self.dtype.is_complex"
     return " and self.dtype is not bool_" if OPS[op].refuses_bool else ""
 
 
 def _numbers(op: str) -> str:
-    return "dtype.scales" if op in SCALING else "dtype.takes"
+    return "dtype.scales" if op in SCALING or op == "pow" else "dtype.takes"
 
 
 def _saved(node: Any) -> str:

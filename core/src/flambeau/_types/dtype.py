@@ -277,16 +277,29 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return as_dtype(from_).category <= as_dtype(to).category
 
 
+class NumberError(RuntimeError, OverflowError, ValueError):
+    """A whole number is beyond int64: PyTorch raises one of the three, by who reads it."""
+
+
+def beyond(value: object, d: dtype) -> RuntimeError:
+    """The error of a number that elements of a dtype cannot hold."""
+    text = f"value cannot be converted to type {d} without overflow: "
+    if not isinstance(value, int) or -(1 << 63) <= value < 1 << 63:
+        return RuntimeError(f"{text}{value}")
+    long = value.bit_length() > 128  # Python refuses to write thousands of digits
+    return NumberError(text + (f"a number of {value.bit_length()} bits" if long else str(value)))
+
+
 def pack(values: list, d: dtype) -> bytes:
     """Python numbers as the little-endian bytes of a contiguous array of dtype `d`.
 
     Raises:
-        RuntimeError: one is an integer that no float can come near, or not finite and no integer.
+        NumberError: one is an integer that no float can come near, or not finite and no integer.
     """
     try:
         return _packed(values, d)
     except OverflowError as error:
-        raise RuntimeError(f"value cannot be converted to type {d} without overflow") from error
+        raise NumberError(f"value cannot be converted to type {d} without overflow") from error
 
 
 def _packed(values: list, d: dtype) -> bytes:

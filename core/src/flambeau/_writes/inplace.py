@@ -492,6 +492,37 @@ def _overwrite(old: object, value: object) -> Node:
     return node
 
 
+class Retyped(Node):
+    """The history of a result that was given data of another shape or dtype since.
+
+    Gradients come in that of the data and go on in that of the result.
+    """
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, made: Node, shape: tuple[int, ...], dtype: DType) -> None:
+        """Stand for the node that `made` a result of a shape and a dtype."""
+        super().__init__()
+        self.edges, self.saved, self.seq = (made,), (), next_seq()
+        self.shape, self.dtype = shape, dtype
+
+    def name(self) -> str:
+        return self.edges[0].name()
+
+    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
+        shape, now = self.shape, tuple(g.shape)
+        try:
+            grown = broadcast_shapes(shape, now) == now
+        except RuntimeError:
+            grown = False
+        if not grown:
+            raise RuntimeError(
+                f"{self.name()} got an invalid gradient of shape {list(now)}: its result had the "
+                f"shape {list(shape)} before it was given other data"
+            )
+        return (F.cast(F.sum_to(g, shape), self.dtype),)
+
+
 class _Identity(Node):
     __slots__ = ()
 

@@ -893,7 +893,7 @@ def _cast_argument(function: ScriptFunction) -> Callable[[Any, int], Any]:
             if argument.size is not None and not isinstance(value, (list, tuple)):
                 value = [value] * argument.size
             return cast(value, argument.type)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             if wanted((value,)):
                 raise OverriddenError(value) from None
             hint = (

@@ -278,6 +278,11 @@ class Capture:
         self.counts[id(tensor)] = tensor, times
         return times
 
+    def read(self, tensor: Tensor) -> float:
+        """The value of a tensor of the host that `count` counts up."""
+        with self.inside():
+            return tensor.item()
+
     def by_body(self, op: StepOp, args: tuple[Any, ...]) -> None:
         """Run the body of an optimiser's step with numbers that know what they are made of."""
         fields = _LISTS[op.name]._fields
@@ -289,7 +294,7 @@ class Capture:
                 given[at] = Tracked(args[at], option, self.refuse)
         if "steps" in fields and all(t.device.type == "cpu" for t in args[fields.index("steps")]):
             at = fields.index("steps")
-            given[at] = [Counter(t, self.count, self.refuse) for t in args[at]]
+            given[at] = [Counter(t, self.count, self.read, self.refuse) for t in args[at]]
         op.body(*given)
 
     def _group(self, op: str, holds: Callable[[Any], bool]) -> dict[str, Any] | None:
@@ -482,23 +487,15 @@ def check_values(
     _arguments.check_values(wrap(be, array, be.dtype_of(array)), low, high, text)
 
 
-class _Backend:
-    """A backend during a capture: reading values refuses the plan, new arrays are steps."""
+class _Watched:
+    """A backend during a capture: reading values refuses the plan."""
 
-    lies_within = None  # indices are looked at by `checked_index`, which is a step
-
-    def __init__(self, backend: Any, be: BoundBackend, capture: Capture) -> None:
+    def __init__(self, backend: Any, capture: Capture) -> None:
         self._held = backend
-        self._be = be
         self._capture = capture
         for name in _READS:
             if (read := getattr(backend, name, None)) is not None:
                 self.__dict__[name] = self._reading(name, read)
-        self.from_host = _written("from_host", backend.from_host, be, True)
-        self.as_strided = _written("as_strided", backend.as_strided, be, True)
-        # Those of `arguments`: ranges are checked anew in every run.
-        self.checked_index = self._check("checked_index", checked_index)
-        self.check_values = self._check("check_values", check_values)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(self._held, name)
@@ -512,6 +509,21 @@ class _Backend:
             return read(array, *args)
 
         return run
+
+
+class _Backend(_Watched):
+    """The backend of a capture: new arrays are steps, too."""
+
+    lies_within = None  # indices are looked at by `checked_index`, which is a step
+
+    def __init__(self, backend: Any, be: BoundBackend, capture: Capture) -> None:
+        super().__init__(backend, capture)
+        self._be = be
+        self.from_host = _written("from_host", backend.from_host, be, True)
+        self.as_strided = _written("as_strided", backend.as_strided, be, True)
+        # Those of `arguments`: ranges are checked anew in every run.
+        self.checked_index = self._check("checked_index", checked_index)
+        self.check_values = self._check("check_values", check_values)
 
     def _check(self, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
         capture, be, held = self._capture, self._be, self._held
@@ -580,6 +592,7 @@ def _stand_by(be: _bound.BoundBackend, capture: Capture) -> None:
     for name in {*OPS, *be.kernels}:
         if (kernel := be.__dict__.get(name)) is not None:
             be.__dict__[name] = _refusing(kernel, capture, be)
+    be.backend = _Watched(be.backend, capture)
 
 
 def _refusing(kernel: Callable[..., Any], capture: Capture, be: BoundBackend) -> Callable[..., Any]:

@@ -143,6 +143,8 @@ class Compiled:
             reach.refuse("there is no tensor among the arguments and within reach")
         elif seen[0].tensor._be.formulas is not seen[0].tensor._be:
             reach.refuse(f"{seen[0].tensor.device} computes gradients late")
+        elif len(devices := {str(t.device) for t in (seen[0].tensor, *leaves)}) > 1:
+            reach.refuse(f"its tensors are on {' and '.join(sorted(devices))}")
         if (why := reach.refused) is not None:
             self._refused[key] = why
             return self._plainly(why, args, kwargs)

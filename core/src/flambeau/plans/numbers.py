@@ -107,13 +107,17 @@ for _name in ("__bool__", "__lt__", "__le__", "__gt__", "__ge__"):
 class Counter:
     """A count of steps in the place of its tensor, for the body of an optimiser's step."""
 
-    __slots__ = ("_count", "_refuse", "_tensor", "_times")
+    __slots__ = ("_count", "_read", "_refuse", "_tensor", "_times")
 
     def __init__(
-        self, tensor: Tensor, count: Callable[[Tensor], int], refuse: Callable[[str], None]
+        self,
+        tensor: Tensor,
+        count: Callable[[Tensor], int],
+        read: Callable[[Tensor], float],
+        refuse: Callable[[str], None],
     ) -> None:
         """Stand for `tensor`, which `count` counts up and says how often it has done so."""
-        self._tensor, self._count, self._refuse = tensor, count, refuse
+        self._tensor, self._count, self._read, self._refuse = tensor, count, read, refuse
         self._times = 0
 
     def add_(self, _: int) -> Counter:
@@ -124,4 +128,4 @@ class Counter:
     def item(self) -> Tracked:
         """The count."""
         number = _Count(self._tensor, self._times)
-        return Tracked(self._tensor.item(), number, self._refuse)
+        return Tracked(self._read(self._tensor), number, self._refuse)

@@ -151,7 +151,9 @@ class _Writer:
         origin = getattr(t, "__origin__", None)
         if origin is None:
             return self.use(getattr(t, "__name__", None) or repr(t), t)
-        of, parts = _ALIASES.get(origin) if type(t).__module__ == "typing" else origin, t.__args__
+        if not (parts := getattr(t, "__args__", ())) and isinstance(origin, type):
+            return self.type(origin)  # `List` alone
+        of = _ALIASES.get(origin) if type(t).__module__ == "typing" else origin
         if of is None or not parts or not all(map(_is_spelt, parts)):
             return self.use(repr(t).translate(_PUNCTUATION), t)
         name = self.use(type_name(of) if isinstance(of, type) else repr(of), of)

@@ -41,8 +41,9 @@ def by_rejection_from_uniform(
     mode = max(a, min(mean, b))
     peak = (mode - mean) / std
     if tensor.is_floating_point():
-        far = std * math.hypot(peak, 9.0)  # beyond, exp(-40) of the highest density is left
-        low, high = max(a, mean - far), min(b, mean + far)
+        # Beyond, exp(-40) of the highest density is left: hypot(peak, 9) - |peak|, not rounded.
+        far = std * 81.0 / (math.hypot(peak, 9.0) + abs(peak))
+        low, high = max(a, mode - far), min(b, mode + far)
         rounded = peak * peak * fb.finfo(tensor.dtype).eps > 0.1
         if rounded or _RARE * (high - low) < b - a:
             tensor.copy_(_in_tail(tensor, mean, std, low, high, mode, generator))

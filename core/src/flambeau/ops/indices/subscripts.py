@@ -384,6 +384,7 @@ def _written_at_once(x: Tensor, key: object, value: Any) -> bool:
         return False
     a = region = x._a
     if number:
+        _check_width(value)
         if (native := be.consts[x.dtype].get(value)) is None:
             native = scalar_for(x, value)
     else:
@@ -521,10 +522,17 @@ def _spec(t: Tensor) -> Spec:
 def _value_tensor(x: Tensor, value: object) -> Tensor:
     value = python_number(value)
     if isinstance(value, (int, float, complex)):
+        _check_width(value)
         return wrap(x._be, scalar_for(x, value), x.dtype)
     if value is None or isinstance(value, (list, tuple, str, bytes, dict)):
         raise TypeError(f"can't assign a {type(value).__name__} to a {x.type()}")
     return from_data(value, None, x.device, copy=False)
+
+
+def _check_width(value: object) -> None:
+    """Refuse whole numbers beyond int64, whatever the dtype: PyTorch reads them as such first."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise D.NumberError(f"value cannot be converted to type int64 without overflow: {value}")
 
 
 def _fitted(value: Tensor, region: Tensor) -> Tensor:

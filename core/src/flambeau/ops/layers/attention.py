@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.arguments import need_number, need_tensor
 from flambeau._dispatch.attention_kernels import attention_kernels
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -213,12 +213,16 @@ def scaled_dot_product_attention(
     bias = _bias(attn_mask, query)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+    try:
+        scale = float(need_number(scale, name, "scale"))
+    except OverflowError as error:
+        raise D.beyond(scale, D.float64) from error
     if not (attention_kernels.flash or attention_kernels.math):
         raise RuntimeError(
             f"No viable backend for {name} was found: the kernels 'flash' and 'math' are switched "
             "off, and there are no others"
         )
-    given_as = query, key, value, bias, is_causal, float(scale)
+    given_as = query, key, value, bias, is_causal, scale
     as_one = attention_kernels.flash and not dropout_p
     if as_one and (enable_gqa or key.shape[:-2] == query.shape[:-2]):
         if _fused_attention.taken(*given_as):
@@ -228,7 +232,7 @@ def scaled_dot_product_attention(
         bias = _bias(seen, query)
     if enable_gqa:
         key, value = (_repeated(t, query.shape[-3]) for t in (key, value))
-    output, weights = _attention(query, key, value, bias, float(scale))
+    output, weights = _attention(query, key, value, bias, scale)
     return dropout(weights, dropout_p, True) @ value if dropout_p else output
 
 

@@ -18,6 +18,7 @@ from flambeau._types.memory_format import contiguous_format
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
+from flambeau.ops.layers.activation import wide_dtype
 from flambeau.ops.matrices.linalg import addends
 from flambeau.ops.matrices.matrix_algebra import eye_like, squares
 from flambeau.ops.pointwise.elementwise import times
@@ -57,9 +58,14 @@ def _sum(
             )
         # As `addmm` does.
         beta, alpha = fitting(beta, product.dtype), fitting(alpha, product.dtype)
-    found = times(product, alpha)
+    if name == "addr" and product.dtype is not D.bool_:
+        for factor, given in (("beta", beta), ("alpha", alpha)):
+            if isinstance(given, bool):
+                raise RuntimeError(f"Boolean {factor} only supported for Boolean results.")
+    limit = wide_dtype(product.dtype) if name == "addbmm" else None
+    found = times(product, alpha, limit)
     if beta != 0:  # else NaN in `added` does not count
-        found = found + times(added, beta)
+        found = found + times(added, beta, limit)
     if name == "addr":
         return deliver(found, out, added, *factors)
     if name == "addbmm" and isinstance(out, Tensor) and not out.requires_grad:

@@ -253,7 +253,10 @@ def _(F, g, self, other):
     return F.neg(F.mul(g, F.div(self, F.add(F.mul(self, self), F.mul(other, other)))))
 
 
-@primitive(promotes="any")
+_NO_ORDER = "comparisons are not implemented for complex numbers, which have no order"
+
+
+@primitive(promotes="any", refuses_complex=_NO_ORDER)
 def _maximum(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
@@ -275,7 +278,7 @@ def _(F, g, self, other):
     return _share(F, g, F.ge(other, self), self, other)
 
 
-@primitive(promotes="any")
+@primitive(promotes="any", refuses_complex=_NO_ORDER)
 def _minimum(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
@@ -586,22 +589,22 @@ def _ne(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
-@primitive(out=D.bool_, promotes="any", differentiable=False)
+@primitive(out=D.bool_, promotes="any", differentiable=False, refuses_complex=_NO_ORDER)
 def _lt(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
-@primitive(out=D.bool_, promotes="any", differentiable=False)
+@primitive(out=D.bool_, promotes="any", differentiable=False, refuses_complex=_NO_ORDER)
 def _le(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
-@primitive(out=D.bool_, promotes="any", differentiable=False)
+@primitive(out=D.bool_, promotes="any", differentiable=False, refuses_complex=_NO_ORDER)
 def _gt(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
-@primitive(out=D.bool_, promotes="any", differentiable=False)
+@primitive(out=D.bool_, promotes="any", differentiable=False, refuses_complex=_NO_ORDER)
 def _ge(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
@@ -1436,11 +1439,11 @@ def _need_factor(factor: Any) -> None:
                 raise TypeError(f"argument must be Number, not {kind}") from None
 
 
-def times(x: Tensor, factor: complex) -> Tensor:
+def times(x: Tensor, factor: complex, limit: DType | None = None) -> Tensor:
     """factor * x in the dtype of `x`; a bool tensor takes the factor's truth.
 
     Raises:
-        RuntimeError: the dtype cannot hold the factor.
+        RuntimeError: the dtype, or `limit`, cannot hold the factor.
         TypeError: it is a tensor that requires a gradient, or with dimensions.
     """
     if isinstance(factor, Tensor):
@@ -1450,7 +1453,7 @@ def times(x: Tensor, factor: complex) -> Tensor:
     _need_factor(factor)
     if type(factor) is not bool and factor == 1:
         return x
-    factor = fitting(factor, x.dtype)
+    factor = fitting(factor, limit or x.dtype)
     return x * (bool(factor) if x.dtype is D.bool_ else factor)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+from numbers import Integral, Real
 from typing import Any
 
 import flambeau as fb
@@ -27,7 +29,8 @@ def fractional_max_pool2d(
     Shapes: input (N, C, H, W) or without N.
 
     Raises:
-        ValueError: neither `output_size` nor `output_ratio` is given.
+        TypeError: `output_ratio` is no number.
+        ValueError: neither `output_size` nor `output_ratio` is given, or the latter is not finite.
         RuntimeError: the shapes or the sizes do not fit; says which.
 
     >>> import flambeau as fb
@@ -79,7 +82,8 @@ def fractional_max_pool3d(
     Shapes: input (N, C, D, H, W) or without N.
 
     Raises:
-        ValueError: neither `output_size` nor `output_ratio` is given.
+        TypeError: `output_ratio` is no number.
+        ValueError: neither `output_size` nor `output_ratio` is given, or the latter is not finite.
         RuntimeError: the shapes or the sizes do not fit; says which.
 
     >>> import flambeau as fb
@@ -130,4 +134,16 @@ def _output_size(
             f"{where} requires output_ratio to either be a single number or a tuple of {rank}, "
             f"got {list(ratios)}"
         )
-    return tuple(int(n * r) for n, r in zip(input.shape[-rank:], ratios, strict=True))
+    return tuple(_part(n, r, where) for n, r in zip(input.shape[-rank:], ratios, strict=True))
+
+
+def _part(size: int, ratio: object, where: str) -> int:
+    if isinstance(ratio, Tensor):
+        ratio = ratio.item()
+    if isinstance(ratio, Integral):  # of any size
+        return size * int(ratio)
+    if not isinstance(ratio, Real):
+        raise TypeError(f"{where}: output_ratio must be numbers, not {type(ratio).__name__}")
+    if not isfinite(factor := float(ratio)):
+        raise ValueError(f"{where}: output_ratio must be finite, got {factor}")
+    return int(size * factor)

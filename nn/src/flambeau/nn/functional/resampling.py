@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Sequence
-from math import floor, isfinite
+from math import floor
 from typing import Any
 
 import flambeau as fb
@@ -111,7 +112,7 @@ def _sizes(
             raise TypeError(
                 f"interpolate(): scale_factor must be numbers, not {type(factor).__name__}"
             )
-        if not isfinite(factor):
+        if abs(factor) > sys.float_info.max or factor != factor:
             raise RuntimeError(f"interpolate(): scale_factor must be finite, got {factor}")
     wanted = tuple(floor(float(n) * f) for n, f in zip(spatial, factors, strict=True))
     return wanted, None if recompute else tuple(map(float, factors))

@@ -444,6 +444,8 @@ class LSTM(RNNBase):
             place = {"dtype": x.dtype, "device": x.device}
             hidden = fb.zeros(self.get_expected_hidden_size(x, batch_sizes), **place)
             return hidden, fb.zeros(self.get_expected_cell_size(x, batch_sizes), **place)
+        if not isinstance(hx, (tuple, list, Tensor)):
+            raise TypeError(f"LSTM: expected hx to be (h_0, c_0), got {type(hx).__name__}")
         rank = 3 if batched else 2
         if not packed and (hx[0].dim() != rank or hx[1].dim() != rank):
             form = "batched 3-D" if batched else "unbatched 2-D"
