@@ -232,15 +232,19 @@ BOUNDARIES: dict[str, tuple[Build, list[tuple[Any, ...]], list[Any]]] = {
     "Gumbel": (D.Gumbel, [(0.0, 1.0)], [-700.0, 1e300]),
     "HalfCauchy": (D.HalfCauchy, [(1.0,)], [0.0, 1e300]),
     "HalfNormal": (D.HalfNormal, [(1.0,)], [0.0]),
-    "InverseGamma": (D.InverseGamma, [(0.5, 1.0), (2.0, 1.0)], [1e-300, 1e300]),
-    "Kumaraswamy": (D.Kumaraswamy, [(0.5, 0.5), (1.0, 1.0), (2.0, 3.0)], [0.0, 1.0]),
+    "InverseGamma": (D.InverseGamma, [(0.5, 1.0), (2.0, 1.0)], [0.0, TINY, 1e-300, 1e300]),
+    "Kumaraswamy": (
+        D.Kumaraswamy,
+        [(a, b) for a in (0.3, 1.0, 2.0) for b in (0.5, 1.0, 3.0)],
+        [0.0, 1.0],
+    ),
     "LKJCholesky": (
         lambda c, **k: D.LKJCholesky(2, c, **k),
         [(0.5,), (1.0,), (2.0,)],
         [[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]],
     ),
     "Laplace": (D.Laplace, [(0.5, 1.0)], [0.5]),
-    "LogNormal": (D.LogNormal, [(0.0, 1.0)], [1e-300, 1e300]),
+    "LogNormal": (D.LogNormal, [(0.0, 1.0)], [0.0, TINY, 1e300]),
     "LogisticNormal": (
         D.LogisticNormal,
         [([0.0], [1.0])],
@@ -267,8 +271,12 @@ BOUNDARIES: dict[str, tuple[Build, list[tuple[Any, ...]], list[Any]]] = {
     "Normal": (D.Normal, [(0.0, 1.0)], [0.0, 1e150]),
     "OneHotCategorical": (D.OneHotCategorical, [([0.0, 1.0],)], [[0.0, 1.0], [1.0, 0.0]]),
     "Pareto": (D.Pareto, [(1.5, 2.0)], [1.5, 1e300]),
-    "Poisson": (D.Poisson, [(0.0,), (2.0,)], [0.0]),
-    "RelaxedBernoulli": (D.RelaxedBernoulli, [(0.7, 0.3)], [0.0, 1.0]),
+    "Poisson": (D.Poisson, [(0.0,), (2.0,)], [0.0, 4.0]),
+    "RelaxedBernoulli": (
+        D.RelaxedBernoulli,
+        [(t, p) for t in (0.1, 0.7, 3.0, 50.0) for p in (0.0, 0.3, 1.0)],
+        [0.0, 1.0],
+    ),
     "RelaxedOneHotCategorical": (
         D.RelaxedOneHotCategorical,
         [(0.7, [0.3, 0.7])],

@@ -69,7 +69,11 @@ class InverseGamma(TransformedDistribution):
         if self._validate_args:
             self._validate_sample(value)
         a, b = self.concentration, self.rate
-        return a * b.log() - (a + 1) * value.log() - b / value - a.lgamma()
+        with fb.no_grad():
+            beyond = b / value == math.inf  # next to 0, where the density is 0
+        value = fb.where(beyond, 1.0, value)
+        log_prob = a * b.log() - (a + 1) * value.log() - b / value - a.lgamma()
+        return fb.where(beyond, -math.inf, log_prob)
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.rate / special.gammainccinv(self.concentration, value)

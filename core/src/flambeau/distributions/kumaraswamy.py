@@ -87,7 +87,9 @@ class Kumaraswamy(TransformedDistribution):
         if self._validate_args:
             self._validate_sample(value)
         a, b = self.concentration1, self.concentration0
-        return (a * b).log() + _power_log(a - 1, value) + _power_log1p(b - 1, -(value**a))
+        inside = value != 0
+        power = fb.where(inside, fb.where(inside, value, 1.0) ** a, 0.0)
+        return (a * b).log() + _power_log(a - 1, value) + _power_log1p(b - 1, -power)
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         if self._validate_args:

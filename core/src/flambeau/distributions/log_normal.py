@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import flambeau as fb
 from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.normal import Normal
@@ -56,6 +59,13 @@ class LogNormal(TransformedDistribution):
     def variance(self) -> Tensor:
         squared = self.scale.pow(2)
         return squared.expm1() * (2 * self.loc + squared).exp()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        inside = value != 0  # where the logarithm is of no use, and the density 0
+        log_prob = super().log_prob(fb.where(inside, value, 1.0))
+        return fb.where(inside, log_prob, -math.inf)
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc

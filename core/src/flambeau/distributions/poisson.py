@@ -11,7 +11,7 @@ from flambeau.distributions import constraints
 from flambeau.distributions._counts import least_count
 from flambeau.distributions._tails import GammaTails
 from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.utils import broadcast_all
+from flambeau.distributions.utils import _at_pole, broadcast_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,9 @@ class Poisson(GammaTails, ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
-        return value.xlogy(rate) - rate - (value + 1).lgamma()
+        some = rate != 0  # there is no count but 0 at rate 0
+        power = fb.where(some, value.xlogy(fb.where(some, rate, 1.0)), _at_pole(value))
+        return power - rate - (value + 1).lgamma()
 
     def _gamma_place(self, value: Tensor) -> tuple[Tensor, Tensor]:
         rate, count = broadcast_all(self.rate, (value + 1).floor())

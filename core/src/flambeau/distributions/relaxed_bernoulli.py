@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -69,7 +70,10 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
         logits, value = broadcast_all(self.logits, value)
         diff = logits - value.mul(self.temperature)
         temperature = as_tensor_like(self.temperature, diff)
-        return temperature.log() + diff - 2 * diff.exp().log1p()
+        # log(1 + exp(x)) is x where the exponential is beyond what the dtype holds.
+        most = math.log(fb.finfo(diff.dtype).max) - 1
+        softplus = fb.where(diff < most, diff.clamp(max=most).exp().log1p(), diff)
+        return temperature.log() + diff - 2 * softplus
 
 
 class RelaxedBernoulli(Relaxed, TransformedDistribution):
