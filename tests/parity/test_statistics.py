@@ -189,6 +189,33 @@ def test_searches_take_numbers_sorters_and_sides() -> None:
     assert_same(fb.bucketize(4, ours_of(ordered)), torch.bucketize(4, ordered))
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "counts", [(0, 3), (3, 0), (1, 1), (40, 30), (130, 126), (130, 127), (9, 3000)]
+)
+def test_membership_agrees_where_all_pairs_are_compared_and_where_not(
+    counts: tuple[int, int], device: str
+) -> None:
+    torch.manual_seed(sum(counts))
+    many, few = (torch.randint(0, 90, (count,)) for count in counts)
+    for kind in (
+        torch.int64,
+        torch.uint8,
+        torch.int16,
+        torch.float32,
+        torch.float64,
+        torch.bfloat16,
+    ):
+        x, y = many.to(kind), few.to(kind)
+        if kind.is_floating_point:
+            for t in (x, y):
+                t[::5], t[1::7] = NAN, -0.0
+        for invert in (False, True):
+            for given in (x, x.reshape(1, -1).mT, x[::2]):
+                mine = fb.isin(ours_of(given, device), ours_of(y, device), invert=invert)
+                assert_same(mine, torch.isin(given, y, invert=invert))
+
+
 def test_membership_agrees() -> None:
     x, y = I([[1, 2], [3, 1]]), I([1, 7, 3])
     for invert in (False, True):

@@ -19,6 +19,9 @@ from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.shapes.movement import cat
 
+_ALL_PAIRS = 1 << 14
+"""Comparisons up to which `isin` makes them all, which is faster than sorting."""
+
 
 @public
 @takes_as_annotated
@@ -277,6 +280,9 @@ def isin(
         raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
     dtype = D.promote_types(elements.dtype, test_elements.dtype)
     x, y = cast(elements.detach(), dtype), cast(test_elements.detach(), dtype).reshape(-1)
+    if x.numel() * y.numel() <= _ALL_PAIRS:
+        found = (x.unsqueeze(-1) == y).any(-1)
+        return ~found if invert else found
     if dtype.is_floating_point:
         y = y.masked_select(y == y)  # nan equals nothing
     n = y.numel()
