@@ -179,6 +179,23 @@ def test_a_function_that_decides_by_tensors_has_a_plan_for_each_way(wants):
     assert {len(plans) for plans in plans_of(scripted)} == {2}
 
 
+def test_what_a_script_names_is_looked_at_by_none_of_its_calls():
+    """Names in generated code are nobody's to bind: what a plan depends on are the arguments."""
+
+    def scaled(x):
+        sizes = [2, 3]
+        if bool(x.sum() > 0):
+            x = fb.tanh(x) * sizes[1]
+        return x + 1
+
+    scripted, net = fb.jit.script(scaled), fb.jit.script(nn.Linear(2, 3))
+    with fb.no_grad():
+        repeated(scripted, fb.ones(2))
+        repeated(net, fb.ones(2))
+    for function in (scripted, net.forward):
+        assert [plan.free for plans in plans_of(function) for plan in plans] == [True]
+
+
 def test_a_function_that_decides_otherwise_each_time_runs_as_it_is():
     def steps(x):
         for i in range(6):

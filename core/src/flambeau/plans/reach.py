@@ -245,8 +245,12 @@ class Reach:
             how = "==" if _is_plain(value) else "is"
             self.checks.append(Check(f"{{get}}.cell_contents {how} {{held}}", cell, value, key))
             self.walk(value, key)
-        for key in sorted(used & function.__globals__.keys()):
-            self.entry(function.__globals__, key, key)
+        names = function.__globals__
+        for key in sorted(used & names.keys()):
+            if hasattr(function, "__source__"):  # generated, with names that nobody binds anew
+                self.walk(names[key], key)
+            else:
+                self.entry(names, key, key)
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.walk(value, name)
 
