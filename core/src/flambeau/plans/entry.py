@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import wrap
-from flambeau._memory.record import Storage, is_tensor
+from flambeau._memory.record import is_tensor
 from flambeau._memory.views import storage_of
 from flambeau._types.size import Size
+from flambeau.plans.again import Moment, drawn_from, replace
 from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Facts, Halves, give_history, with_history
 from flambeau.plans.reach import Reach, changes
@@ -19,6 +20,7 @@ from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
+    from flambeau._random.generator import Generator
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
     from flambeau._types.native import Array
@@ -112,6 +114,8 @@ class Entry:
         if why is not None:
             raise RefusedError(why, capture.refused is None or capture.lasting)
         self.backward = backward
+        self.draws: list[Generator] = []
+        self.written: list[Any] = []
         self._changed = changes(reach.checks)
         if _says_so(self._changed):
             raise RefusedError(
@@ -194,6 +198,10 @@ class Entry:
         by_id = {id(one.tensor): one.holder for one in self.seen}
         self.wanted = [by_id[id(t)] for t in backward.wanted]
         ends = [(tuple(t._a.shape), t.dtype) for t in backward.results]
+        # What a run changes, and the function would again where it runs for gradients of gradients.
+        self.draws = drawn_from(self.plan.steps)
+        changed = [t for t, _ in (*self.bumps, *self.replaced, *capture.counts.values())]
+        self.written = [t for t in {id(t): t for t in changed}.values() if type(t) is not GradOf]
         self.facts = Facts(self.be, replay_late, backward.found, backward.reached, ends)
 
     def _given_slots(self) -> list[int]:
@@ -409,12 +417,15 @@ class Entry:
             again: the call of the function itself, for gradients of gradients.
         """
         be = self.be
+        if self.draws or self.written:
+            written = [_tensor(holder, given) for holder in self.written]
+            again = partial(Moment(self.draws, written).during, again)
         found = self.replay(*[t._a for t in given], *state, *self._numbers())
         for holder, by in self.bumps:
             (holder._st or storage_of(_tensor(holder, given))).version += by
         at = self.outputs
         for holder, _ in self.replaced:
-            _replace(be, _tensor(holder, given), found[at])
+            replace(be, _tensor(holder, given), found[at])
             at += 1
         if self.replaced:
             self._last = [*map(_array, self.state)]
@@ -560,16 +571,3 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
         return {key: change(part) for key, part in value.items()}
     parts = [change(part) for part in value]
     return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-
-
-def _replace(be: BoundBackend, t: Tensor, array: Array) -> None:
-    """Give a tensor the values of a fresh array, as `_writes.inplace.exchange` does."""
-    st = t._st
-    if be.strided and st is not None and st.shared:
-        be.assign(t._a, array)
-        return
-    if st is None:
-        st = t._st = Storage(array, be, t.dtype)
-    t._a = array
-    if be.strided or t._base is None:
-        st.buffer = array
