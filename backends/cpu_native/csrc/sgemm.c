@@ -163,20 +163,32 @@ static int multiplied(const Product *c, int threads) {
 
 static int64_t filled(int64_t count) { return (count + LANES - 1) / LANES * LANES; }
 
-/* rows @ weightᵀ + bias, of matrices without gaps that are not empty.  Either the rows and the sums are turned
-   or the weight, and what is turned fills vectors; turning a number takes the time of some six products.  The
-   sums are the same. */
-static void linear(const Args *args) {
+WIDE static void cut_off(float *out, int64_t n, int relu) {
+    const float sign = relu == NO_SIGN ? 0.0f : -0.0f; /* which added to a zero is that zero */
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = (out[i] < 0 ? 0 : out[i]) + sign;
+}
+
+/* rows @ weightᵀ + bias, of matrices without gaps that are not empty, and its relu.  Either the rows and the
+   sums are turned or the weight, and what is turned fills vectors; turning a number takes the time of some six
+   products.  The sums are the same. */
+static void make_lines(const Args *args, int relu) {
     const int64_t *n = args->n, rows = n[0], columns = n[1], depth = n[2];
     const double by_rows = filled(rows) * (double)columns * depth + 6.0 * rows * (depth + columns);
     const double by_weight = rows * (double)filled(columns) * depth + 6.0 * columns * depth;
     if (by_weight < by_rows) {
         multiply_rows(args, args->p[0], args->p[1], args->p[2], args->p[3], rows, columns, depth);
+        if (relu) cut_off(args->p[0], rows * columns, relu);
         return;
     }
-    Lines lines = {args->p[0], args->p[1], args->p[2], args->p[3], rows, columns, depth, columns, depth, depth, 0, 0, 0};
+    Lines lines = {args->p[0], args->p[1], args->p[2], args->p[3], rows, columns, depth, columns, depth, depth, 0, 0, relu};
     by_lines(&lines, team_of(args, rows * columns * depth));
 }
+
+static void linear(const Args *args) { make_lines(args, 0); }
+
+/* The same and its relu; with the last integer, negative zeros lose their sign. */
+static void linear_relu(const Args *args) { make_lines(args, args->n[3] ? NO_SIGN : 1); }
 int has_linear(void) { return has_avx512(); }
 #else
 static int multiplied(const Product *c, int threads) {
@@ -287,6 +299,7 @@ static void sgemm(const Args *args) {
 const Row sgemm_rows[] = {
 #if HAS_AVX512
     {"linear", "wrroiii", "w01,w02,w12,w1", linear},
+    {"linear_relu", "wrroiiii", "w01,w02,w12,w1", linear_relu},
 #endif
     {"sgemm", "iiiiiioiiiiiiiiiff", "w7", sgemm},
     {NULL, NULL, NULL, NULL},

@@ -120,3 +120,39 @@ def test_layers_in_plans_give_the_bits_of_layers(shape, bias):
                 wanted = fb.nn.functional.linear(*given)
                 for _ in range(4):
                     assert fb.equal(compiled(*given), wanted)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "lines", "depth"),
+    [(1, 5, 3), (32, 63, 64), (32, 64, 64), (32, 65, 64), (64, 64, 20), (65, 64, 20), (7, 31, 200)],
+)
+def test_layers_with_relu_in_plans_give_the_bits_of_both(rows, lines, depth, bias):
+    layer = fb.nn.Linear(depth, lines, bias=bias).requires_grad_(False)
+    compiled = fb.compile(lambda x: layer(x).relu())
+    x = fb.randn(rows, depth)
+    x[0] = 0.0
+    if rows > 1:
+        x[1] = fb.nan
+        x[2] = fb.inf
+    layer.weight[0] = -0.0
+    layer.weight[1] = -fb.inf
+    if bias:
+        layer.bias[:2] = -0.0
+    for given in (x, -x, x.abs(), x * 1e-38):
+        expected = layer(given).relu().numpy().tobytes()
+        for _ in range(4):
+            assert compiled(given).numpy().tobytes() == expected
+    assert "linear(" in compiled.explain().text
+
+
+def test_a_layer_that_others_read_beside_its_relu_stays():
+    layer = fb.nn.Linear(4, 3).requires_grad_(False)
+
+    def both(x):
+        y = layer(x)
+        return y.relu(), y
+
+    compiled, x = fb.compile(both), fb.randn(2, 4)
+    for _ in range(4):
+        assert all(map(fb.equal, compiled(x), both(x)))

@@ -34,13 +34,13 @@ def decided(condition: Tensor) -> bool:
         return bool(condition)
     with capture.inside():
         truth = bool(condition)
-    check = _unless_as_before(condition._be.backend._held.item, truth)
-    capture.add("decide", check, (condition._a,), None, effect=True)
+    check = _unless_as_before(condition._be.backend._held.item)
+    capture.add("decide", check, (condition._a, truth), None, effect=True)
     return truth
 
 
-def _unless_as_before(item: Callable[[Any], Any], before: bool) -> Callable[[Any], None]:
-    def decide(array: Array) -> None:
+def _unless_as_before(item: Callable[[Any], Any]) -> Callable[[Any, bool], None]:
+    def decide(array: Array, before: bool) -> None:
         if bool(item(array)) is not before:
             raise OtherwiseError
 

@@ -1,7 +1,7 @@
 """Captured plans with neighbouring elementwise calls as one program each.
 
 `calls` says which calls a program can take, `groups` which of a plan it takes together, `program`
-makes the function.  csrc/program.c runs it.
+makes the function.  csrc/program.c runs it.  `decisions` are calls that csrc/decision.c answers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from operator import is_
 from typing import Any
 
 from flambeau.plugin.plan import Plan, replayed
+from flambeau_native.fusion.decisions import with_decisions
 from flambeau_native.fusion.groups import fused
 from flambeau_native.fusion.rewrites import simplified
 
@@ -20,7 +21,7 @@ __all__ = ["compile_plan"]
 def compile_plan(plan: Plan) -> Callable[..., tuple[Any, ...]] | None:
     """A function that runs `plan`; None where nothing can be fused."""
     steps, constants = simplified(plan)
-    steps = fused(plan, steps, constants)
+    steps = fused(plan, with_decisions(plan, steps, constants), constants)
     if len(steps) == len(plan.steps) and all(map(is_, steps, plan.steps)):
         return None
     return replayed(plan.with_steps(steps, constants))

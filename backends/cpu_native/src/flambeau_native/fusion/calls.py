@@ -16,6 +16,7 @@ from typing import Any
 from flambeau.plugin import bool_, float32
 from flambeau.plugin.plan import Plan, Slot, Step
 from flambeau_native.kernels import KERNELS
+from flambeau_native.kernels.activation import FEW_RELU
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.extending import THRESHOLD
 
@@ -23,7 +24,6 @@ __all__ = ["Before", "Call", "Line", "Reader", "is_row_major"]
 
 LONGEST = 4096  # elements of a row that is reduced, MAX_COLUMNS of program.h
 _SMALL_SUM = 512  # elements, below which NumPy sums rows
-_SMALL_RELU = 2048  # elements, below which NumPy's maximum is relu
 
 Line = tuple[str, tuple[Any, ...], tuple[float, ...]]
 """An instruction: its name, operands (slots, numbers, or earlier lines as `Before`), numbers."""
@@ -128,7 +128,7 @@ class Reader:
         if op == "pow":
             return self._power(args)
         if op == "relu" and self._all_floats(args):
-            if size < 4 * _SMALL_RELU:
+            if size < 4 * FEW_RELU:
                 return [("latter_maximum", (args[0], 0.0), ())]
             return [("relu", args, ())] if self._row_major(args) else None
         if op == "where":

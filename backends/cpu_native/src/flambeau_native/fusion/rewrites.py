@@ -13,6 +13,7 @@ import numpy as np
 from flambeau.plugin import float32, float64, int64
 from flambeau.plugin.plan import Plan, Slot, Step, slots_in
 from flambeau_native.extension import native
+from flambeau_native.kernels import KERNELS
 from flambeau_native.kernels.linalg import linear, linear_of
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.extending import Array, empty, offered
@@ -32,7 +33,8 @@ Part = tuple[Slot, tuple[slice, ...]]
 def simplified(plan: Plan) -> tuple[Sequence[Step], dict[int, Any]]:
     """Steps that give the same by fewer calls, and constants that these read."""
     steps, constants = _folded(plan, plan.steps)
-    return [_direct(plan, step) for step in _placed(plan, steps)], {**plan.constants, **constants}
+    steps = _rectified(plan, _placed(plan, steps))
+    return [_direct(plan, step) for step in steps], {**plan.constants, **constants}
 
 
 def _direct(plan: Plan, step: Step) -> Step:
@@ -42,9 +44,29 @@ def _direct(plan: Plan, step: Step) -> Step:
         return _with_kernel(step, _METHODS[op])
     if op == "checked_index" and plan.specs[args[0]][1] is int64:
         return _with_kernel(step, _checked(plan, args[0], kernel))
-    if op == "linear" and _asks(kernel) and offered.linear is linear:
+    if op == "linear":
         return _with_kernel(step, _linear(plan, step) or kernel)
     return step
+
+
+def _rectified(plan: Plan, steps: Sequence[Step]) -> Sequence[Step]:
+    """The calls with layers that nobody but their relu reads as one call with it."""
+    uses = Counter([slot for step in steps for slot in step.reads])
+    uses.update(plan.outputs)
+    made: dict[int, int] = {}  # the places of layers by their results, since the last effect
+    replaced: dict[int, Step] = {}
+    needless: set[int] = set()
+    for i, step in enumerate(steps):
+        if step.effect:  # it may write to what a layer reads
+            made.clear()
+        elif step.op == "linear" and uses[step.results] == 1:
+            made[step.results] = i
+        elif step.op == "relu" and step.args[0] in made and step.kernel is KERNELS["relu"]:
+            layer = steps[made[step.args[0]]]
+            if (kernel := _linear(plan, layer, relu=True)) is not None:
+                needless.add(made[step.args[0]])
+                replaced[i] = Step("linear_relu", kernel, layer.args, step.results)
+    return [replaced.get(i, step) for i, step in enumerate(steps) if i not in needless]
 
 
 def _asks(kernel: Any) -> bool:
@@ -52,12 +74,14 @@ def _asks(kernel: Any) -> bool:
     return getattr(kernel, "__code__", None) is NUMPY["linear"].__code__
 
 
-def _linear(plan: Plan, step: Step) -> Callable[..., Any] | None:
+def _linear(plan: Plan, step: Step, relu: bool = False) -> Callable[..., Any] | None:
     """The kernel of `linear` for these layouts; None where it has to ask."""
+    if not _asks(step.kernel) or offered.linear is not linear:
+        return None
     shape, weight, *bias = [plan.specs[slot][0] for slot in step.reads]
     if not _row_major(plan, step.reads) or len(weight) != 2 or shape[-1:] != weight[1:]:
         return None
-    return linear_of(shape, weight[0]) if all(b == weight[:1] for b in bias) else None
+    return linear_of(shape, weight[0], relu=relu) if all(b == weight[:1] for b in bias) else None
 
 
 def _row_major(plan: Plan, slots: Sequence[int]) -> bool:

@@ -23,11 +23,11 @@ from flambeau_numpy.casts import compared
 from flambeau_numpy.extending import silent
 from flambeau_numpy.extending.parts import ZERO
 
-_FEW = 2048  # elements, below which NumPy's maximum is relu
+FEW_RELU = 2048  # elements, below which NumPy's maximum is relu
 
 
 def _make_relu() -> Kernel:
-    large, maximum, zero, few = unary("relu"), np.maximum, ZERO, _FEW
+    large, maximum, zero, few = unary("relu"), np.maximum, ZERO, FEW_RELU
 
     def relu(a: Array) -> np.ndarray:
         return maximum(a, zero[a.dtype]) if a.size < few else large(a)
@@ -151,5 +151,5 @@ KERNELS: dict[str, Kernel] = {
 
 _IN_PLACE = "sigmoid leaky_relu silu elu hardsigmoid hardswish"
 KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in _IN_PLACE.split()}
-KERNELS["relu_"] = in_place("relu", KERNELS["relu"], 8 * _FEW)
+KERNELS["relu_"] = in_place("relu", KERNELS["relu"], 8 * FEW_RELU)
 KERNELS["hardtanh_"] = in_place("clamp", KERNELS["hardtanh"])

@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import FLOAT32, Array, compiled, made
+from flambeau_native.kernels.activation import FEW_RELU
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,13 +58,19 @@ def _suits(rows: int, size: int) -> bool:
 
 
 def linear_of(
-    shape: tuple[int, ...], lines: int, _empty: Callable[..., Any] = np.empty, _kind: Any = FLOAT32
+    shape: tuple[int, ...],
+    lines: int,
+    *,
+    relu: bool = False,
+    _empty: Callable[..., Any] = np.empty,
+    _kind: Any = FLOAT32,
 ) -> Callable[[Array, Array, Array | None], Array] | None:
     """`linear` of row-major float32 arrays, of which it asks nothing; None if others do better.
 
     Args:
         shape: that of the input, whose last dimension is the weight's.
         lines: how many lines the weight has.
+        relu: make what `relu` makes of the result.
     """
     depth = shape[-1] if shape else 0
     if not (elements := prod(shape)) or not lines or not _suits(elements // depth, lines * depth):
@@ -71,6 +78,16 @@ def linear_of(
     rows, out_shape, run = elements // depth, (*shape[:-1], lines), native.linear
     if rows * lines > 4096:
         return None
+    if relu:
+        rectified = native.linear_relu
+        unsigned = rows * lines < FEW_RELU  # the kernel of relu is NumPy's maximum
+
+        def linear_relu(x: Array, weight: Array, bias: Array | None) -> Array:
+            out = _empty(out_shape, _kind)
+            rectified(out, x, weight, bias, rows, lines, depth, unsigned)
+            return out
+
+        return linear_relu
 
     def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         out = _empty(out_shape, _kind)
