@@ -43,6 +43,7 @@ _KINDS = {
     "addcmul": "ttn",
     "addcdiv": "ttn",
 }
+_KERNELS = {name: (f"{name}_", kinds) for name, kinds in _KINDS.items()}
 _GREATEST = {D.float32: 3.4028234663852886e38, D.float64: 1.7976931348623157e308}
 
 
@@ -53,13 +54,18 @@ def kernel_in_place(
 
     None if the device has none, or `args` are not what it takes.
     """
-    kinds, greatest = _KINDS.get(name), _GREATEST.get(self.dtype)
-    if kinds is None or len(args) != len(kinds) or greatest is None or _dispatch.modes:
+    found, greatest = _KERNELS.get(name), _GREATEST.get(self.dtype)
+    if found is None or greatest is None or _dispatch.modes:
         return None
-    if name == "clamp" and args[0] is args[1] is None:
+    name_of_kernel, kinds = found
+    if len(args) != len(kinds):
         return None
     be = self._be
-    if not be.strided or (kernel := getattr(be, f"{name}_", None)) is None:
+    if not be.strided or (kernel := getattr(be, name_of_kernel, None)) is None:
+        return None
+    if not args:
+        return kernel, []
+    if name == "clamp" and args[0] is args[1] is None:
         return None
     if name == "clamp" and (is_tensor(args[0]) or is_tensor(args[1])):
         if any(x is self or x._st is self._st is not None for x in args if is_tensor(x)):
