@@ -592,6 +592,13 @@ def test_errors_are_told_apart(raises, kind):
     assert verdicts.run(f"{programs.HEAD}r = {raises}\n", fb)["kind"] == kind
 
 
+def test_a_program_that_writes_over_classes_of_the_library_is_not_the_end_of_the_next():
+    for _ in range(2):
+        found = verdicts.run(f"{programs.HEAD}fb.Tensor = 1.0\nr = fb.ones(2)\n", fb)
+        assert found["kind"] == verdicts.OK
+    assert isinstance(fb.Tensor, type)
+
+
 def test_faults_are_told_apart(monkeypatch):
     def fault(error):
         def wrong(*args, **kwargs):

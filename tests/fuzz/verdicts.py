@@ -135,13 +135,17 @@ def run(text: str, library: Any) -> dict[str, str]:
     names: dict[str, Any] = {"__name__": "program"}
     # `script` reads the source of functions.
     linecache.cache[PROGRAM] = (len(text), None, text.splitlines(keepends=True), PROGRAM)
+    classes = {name: value for name, value in vars(fb).items() if isinstance(value, type)}
     fb.manual_seed(0)
     ends: list[BaseException] = []  # what objects raised as they were collected
     sys.unraisablehook = lambda found: ends.append(found.exc_value) if found.exc_value else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            exec(compile(_tree(text, fb), PROGRAM, "exec"), names)
+            try:
+                exec(compile(_tree(text, fb), PROGRAM, "exec"), names)
+            finally:  # ``for torch.Tensor in ...`` puts something else there
+                vars(fb).update(classes)
             _finish(fb, names.get("r"))
             found = {"kind": OK, "class": "", "message": "", "where": ""}
         except BaseException as error:
