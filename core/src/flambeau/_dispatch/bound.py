@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from flambeau.ops.optimisers.optimizer_steps import StepOp
     from flambeau.ops.pointwise.complexes import RetypingView
     from flambeau.ops.randomness.sampling import RandomOp
+    from flambeau.plugin.backend import HostBytes
 
 _SWAP_LAST = {n: (*range(n - 2), n - 1, n - 2) for n in range(2, 65)}
 _SCALARS_KEPT = 256
@@ -52,7 +53,8 @@ class BoundBackend:
         self.backend = backend
         self.device = device
         self.array: type = backend.array
-        self.error = (*backend.error, ZeroDivisionError, OverflowError, MemoryError)
+        # A table of dtypes that has not all of them raises KeyError.
+        self.error = (*backend.error, ZeroDivisionError, OverflowError, MemoryError, KeyError)
         self.strided: bool = backend.strided
         self.to_array = backend.to_array
         self.dtype_of = backend.dtype_of
@@ -116,6 +118,10 @@ class BoundBackend:
                 native = backend.scalar(value, dtype)
             except OverflowError as error:
                 raise D.beyond(value, dtype) from error
+            except KeyError as error:
+                if (named := D.absent(f"the number {value}", error, self._called())) is None:
+                    raise
+                raise named from error
         else:
             native = self.host_array([value], (), dtype)
         cache = self.consts[dtype]
@@ -127,9 +133,24 @@ class BoundBackend:
 
     def host_array(self, values: list[Any], shape: Sequence[int], dtype: DType) -> Any:
         """A native array of this device from Python numbers in row-major order."""
-        return self.backend.from_host(
-            D.pack(values, dtype), tuple(shape), dtype, self.device.index or 0
-        )
+        return self.placed(D.pack(values, dtype), tuple(shape), dtype)
+
+    def placed(self, data: HostBytes, shape: tuple[int, ...], dtype: DType) -> Any:
+        """A native array of this device from little-endian bytes.
+
+        Raises:
+            NotImplementedError: the device has no such dtype.
+        """
+        try:
+            return self.backend.from_host(data, shape, dtype, self.device.index or 0)
+        except KeyError as error:
+            named = D.absent(f"a tensor of shape {list(shape)}", error, self._called())
+            if named is None:
+                raise
+            raise named from error
+
+    def _called(self) -> str:
+        return f"device {self.device.type!r}"
 
     def scalar(self, value: float, like: object) -> Any:
         """A number as an operand for arrays like `like`."""

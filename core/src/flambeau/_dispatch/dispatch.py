@@ -137,6 +137,9 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
             pass  # the rule knows arrays only, and an argument is none
     if isinstance(error, MemoryError):
         return out_of_memory(name, error, args)
+    device = next((f"device {a.device.type!r}" for a in args if is_tensor(a)), "the device")
+    if (absent := D.absent(name, error, device)) is not None:
+        return absent
     kind = (
         IndexError
         if isinstance(error, IndexError)

@@ -290,6 +290,14 @@ def beyond(value: object, d: dtype) -> RuntimeError:
     return NumberError(text + (f"a number of {value.bit_length()} bits" if long else str(value)))
 
 
+def absent(what: str, error: Exception, device: str) -> NotImplementedError | None:
+    """What to raise where a backend's table of dtypes had not the one it was asked for."""
+    missing = error.args[0] if isinstance(error, KeyError) and error.args else None
+    if isinstance(missing, dtype):
+        return NotImplementedError(f"{what}: {device} has no {missing}")
+    return None
+
+
 def pack(values: list, d: dtype) -> bytes:
     """Python numbers as the little-endian bytes of a contiguous array of dtype `d`.
 

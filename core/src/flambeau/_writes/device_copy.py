@@ -76,7 +76,7 @@ def transferred(
     if copier is not None:
         return copier(native, target.device.index or 0)
     data = source.backend.to_host(native)
-    return target.backend.from_host(data, tuple(native.shape), dtype, target.device.index or 0)
+    return target.placed(data, tuple(native.shape), dtype)
 
 
 def _uploaded(native: Any, source: BoundBackend, target: BoundBackend, dtype: DType) -> None:

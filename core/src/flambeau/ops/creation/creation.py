@@ -74,6 +74,8 @@ def cannot_create(what: str, error: Exception, shape: Sequence[int], dtype: DTyp
     """What to raise where a device refuses to make a tensor."""
     if isinstance(error, MemoryError):
         return out_of_memory(f"a tensor of {what}", error, (list(shape), dtype))
+    if (absent := D.absent(f"a tensor of {what}", error, "the device")) is not None:
+        return absent
     why = error if said_on_purpose(error) else "the device's arrays cannot have it"
     return RuntimeError(f"cannot create a tensor of {what}: {why}")
 
