@@ -21,6 +21,7 @@ import flambeau.distributions as ours  # noqa: E402
 import flambeau.distributions.relaxed_bernoulli  # noqa: E402
 import flambeau.distributions.relaxed_categorical  # noqa: E402
 from distribution_cases import CASES  # noqa: E402
+from flambeau.distributions.transforms._events import _running_product  # noqa: E402
 
 WHOLE = os.environ.get("FLAMBEAU_TEST_WHOLE") == "1"
 DTYPES = ["float32", "float64", "float16", "bfloat16"]
@@ -85,3 +86,12 @@ def test_samples_and_the_state_after_them(name: str, dtype: str) -> None:
         size = other[other.isfinite()].abs().max().clamp(min=1.0) if len(other) else 1.0
         close = 32 * digits * (size if "Normal" in family or family == "Wishart" else 1.0)
         torch.testing.assert_close(one, other, rtol=32 * digits, atol=float(close), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pieces_of_a_stick_are_rounded_once(dtype: str) -> None:
+    pieces = torch.rand(300, 9, generator=torch.Generator().manual_seed(1)).to(
+        getattr(torch, dtype)
+    )
+    given = fb.tensor(pieces.tolist(), dtype=getattr(fb, dtype))
+    assert _running_product(given).tolist() == pieces.cumprod(-1).tolist()

@@ -26,6 +26,11 @@ def _need_ndim(shape: Sequence[int], ndim: int) -> None:
         raise ValueError("Too few dimensions on input")
 
 
+def _running_product(x: Tensor) -> Tensor:
+    """The products of the first numbers of each row, rounded once each, as PyTorch's are."""
+    return x.cumprod(-1, dtype=fb.float64).to(x.dtype)
+
+
 class CorrCholeskyTransform(Transform):
     """Vectors of D(D−1)/2 numbers onto Cholesky factors of D×D correlation matrices.
 
@@ -47,7 +52,7 @@ class CorrCholeskyTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         eps = fb.finfo(x.dtype).eps
         r = vec_to_tril_matrix(fb.tanh(x).clamp(min=-1 + eps, max=1 - eps), diag=-1)
-        left = (1 - r**2).sqrt().cumprod(-1)
+        left = _running_product((1 - r**2).sqrt())
         r = r + fb.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         return r * _shifted(left)
 
@@ -135,7 +140,7 @@ class StickBreakingTransform(Transform):
 
     def _call(self, x: Tensor) -> Tensor:
         z = _clipped_sigmoid(x - self._pieces(x).log())
-        remains = (1 - z).cumprod(-1)
+        remains = _running_product(1 - z)
         return fb.constant_pad_nd(z, [0, 1], value=1) * fb.constant_pad_nd(remains, [1, 0], value=1)
 
     @staticmethod
