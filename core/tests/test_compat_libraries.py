@@ -466,6 +466,23 @@ def test_a_timer_tells_its_times_and_leaves_the_threads_as_they_were(torch):
     assert "two" in str(Compare([found, timer.timeit(3)]))
 
 
+@pytest.mark.parametrize(
+    ("asked", "error", "said"),
+    [
+        ({"language": "cpp"}, NotImplementedError, "not compiled here"),
+        ({"language": "c++", "global_setup": "#include <x>"}, NotImplementedError, "in Python"),
+        ({"language": "rust"}, ValueError, "Invalid language `rust`"),
+        ({"global_setup": "import x"}, ValueError, "global_setup is C.. only"),
+    ],
+)
+def test_a_timer_says_what_it_does_not_time(torch, asked, error, said):
+    from torch.utils.benchmark import Language, Timer
+
+    assert Timer("1 + 1", language=Language.PYTHON).timeit(1).median > 0
+    with pytest.raises(error, match=said):
+        Timer("torch::ones({2})", **asked)
+
+
 def test_functions_make_their_tensors_on_the_device_of_a_decorator(torch):
     from torch.utils._device import DeviceContext, set_device
 

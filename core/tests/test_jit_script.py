@@ -6,11 +6,13 @@ import dataclasses
 import enum
 import io
 import itertools
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, Optional
 
 import pytest
 
 import flambeau as fb
+from flambeau import Tensor, nn
 from flambeau.jit import _settings
 
 
@@ -812,3 +814,28 @@ def test_a_script_reads_static_methods_and_constants_of_a_class_of_modules() -> 
         fb.jit.script(MakesAModule())
     with pytest.raises(RuntimeError, match="'WithHelpers' has no attribute 'lowered'"):
         fb.jit.script(MisspellsAMethod())
+
+
+class Uncounted(tuple):
+    """A tuple that has neither a length nor elements to whoever asks it."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[object]:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("held", [(), (3,), (1, Uncounted((2.0, "a")))])
+def test_the_tuple_below_a_class_is_what_a_module_keeps(held):
+    class Holder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.held = Uncounted(held)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + len(self.held)
+
+    scripted = fb.jit.script(Holder())
+    assert scripted(fb.ones(1)).item() == 1 + len(held)
+    assert type(scripted.held) is tuple and repr(scripted.held) == repr(held)

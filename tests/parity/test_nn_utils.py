@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -282,3 +283,52 @@ def test_gradients_by_sample_of_a_second_dimension_and_beside_fixed_weights() ->
     for args in ((fb.ones(2, 3), fb.ones(3, 3)), (3,)):
         with pytest.raises(RuntimeError, match="batch"):
             call_for_per_sample_grads(fb.nn.Bilinear(3, 3, 2))(*args)
+
+
+def old_states(lib: Any, make: Any, data: Any) -> list[Any]:
+    """What a layer becomes by states as PyTorch 0.4 wrote them: without v, and with the weight."""
+    layer = lib.nn.utils.spectral_norm(make(lib))
+    net = lib.nn.Sequential(layer)
+    state = net.state_dict()
+    for name, values in data.items():
+        state[f"0.{name}"] = lib.tensor(values.tolist(), dtype=lib.float64)
+    state["0.weight"] = state["0.weight_orig"] / 3
+    found: list[Any] = []
+    for lost, strict in [((), True), (("weight",), True), (("weight", "weight_u"), False)]:
+        given = {key: value for key, value in state.items() if key[2:] not in ("weight_v", *lost)}
+        keys = sorted(given)
+        try:
+            result = net.load_state_dict(given, strict=strict)
+            found += [sorted(result.missing_keys), sorted(result.unexpected_keys)]
+        except RuntimeError as error:
+            found.append(sorted(str(error).split('"')[1::2]))
+        found += [sorted(given) == keys, *(value.numpy() for value in net.state_dict().values())]
+    lib.nn.utils.remove_spectral_norm(layer)
+    return [*found, sorted(net.state_dict()), net.state_dict()._metadata["0"]]
+
+
+def test_a_layer_that_was_normalised_reads_its_state():
+    layer = fb.nn.utils.remove_spectral_norm(fb.nn.utils.spectral_norm(fb.nn.Linear(2, 2)))
+    layer.load_state_dict(layer.state_dict())  # PyTorch keeps the hook and misses `weight_orig`
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda lib: lib.nn.Linear(3, 5).double(),
+        lambda lib: lib.nn.Linear(5, 3, bias=False).double(),
+        lambda lib: lib.nn.Conv2d(2, 4, 2).double(),
+        lambda lib: lib.nn.ConvTranspose1d(3, 2, 2).double(),
+    ],
+    ids=range(4),
+)
+def test_spectral_norm_reads_the_states_of_old_versions(make):
+    layer = torch.nn.utils.spectral_norm(make(torch))
+    data = {name: value.numpy() for name, value in layer.state_dict().items() if "_v" not in name}
+    ours, theirs = old_states(fb, make, data), old_states(torch, make, data)
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        if isinstance(mine, np.ndarray):
+            np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)
+        else:
+            assert mine == other

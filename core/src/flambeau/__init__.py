@@ -62,10 +62,10 @@ _host.register_builtin("ref", "flambeau.testing.reference.plugin", __version__)
 _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
-    """accelerator amp array_api autograd backends compat cpu cuda distributed distributions fft
-    func futures hub jit linalg multiprocessing overrides plans plugin profiler quasirandom random
-    return_types serialization signal
-    sparse special testing utils version""".split()
+    """__future__ accelerator amp array_api autograd backends compat cpu cuda distributed
+    distributions fft func futures hub jit linalg multiprocessing overrides plans plugin profiler
+    quasirandom random return_types serialization signal sparse special testing utils
+    version""".split()
 )
 # Names of modules that are loaded when one is asked for.
 _NAMES = {

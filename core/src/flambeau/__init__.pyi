@@ -710,6 +710,7 @@ from flambeau.random import initial_seed as initial_seed
 from flambeau.random import manual_seed as manual_seed
 from flambeau.random import seed as seed
 from flambeau.random import set_rng_state as set_rng_state
+from flambeau import __future__ as __future__
 from flambeau import accelerator as accelerator
 from flambeau import amp as amp
 from flambeau import array_api as array_api

@@ -154,7 +154,7 @@ def interceptable() -> Iterator[tuple[str, Callable[..., Any]]]:
         if callable(method) and not name.startswith("__init"):
             if name not in ("__getattribute__", "__new__", "__class__", "__module__"):
                 yield name, method
-    for name in "to clone detach contiguous type_as cpu copy_ fill_ zero_".split():
+    for name in "to clone detach contiguous type_as cpu copy_ fill_ zero_ module_load".split():
         yield name, getattr(Tensor, name)
 
 

@@ -1308,6 +1308,20 @@ class Tensor(TensorMethods, TensorBase):
         sending.share(self)
         return self
 
+    def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
+        """What an entry of a state dict becomes in the place of this parameter or buffer.
+
+        `Module.load_state_dict` asks it where
+        `__future__.set_swap_module_params_on_conversion` was told True.  The result must be neither
+        this tensor nor `other`: here it is this memory, which `other` is copied into, or that of
+        `other` with `assign`.
+
+        >>> import flambeau as fb
+        >>> fb.zeros(2).module_load(fb.ones(2))
+        tensor([1., 1.])
+        """
+        return other.detach() if assign else self.copy_(other).detach()
+
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The functions of the array API standard.
 

@@ -740,8 +740,10 @@ def cast(value: object, kind: Type, exact: bool = False) -> Any:
                 return value
             return [cast(each, kind.args[0], exact) for each in value]
     elif kind.kind == "Tuple":
-        if isinstance(value, tuple) and len(value) == len(kind.args):
-            parts = [cast(v, k, exact) for v, k in zip(value, kind.args, strict=True)]
+        # What is held, whatever the class of a tuple makes of lengths and loops.
+        held = tuple(tuple.__iter__(value)) if isinstance(value, tuple) else ()
+        if isinstance(value, tuple) and len(held) == len(kind.args):
+            parts = [cast(v, k, exact) for v, k in zip(held, kind.args, strict=True)]
             if isinstance(kind, NamedTupleType):
                 return _maker(kind)(*parts)
             return tuple(parts)

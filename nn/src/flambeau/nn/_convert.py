@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import flambeau as fb
-from flambeau import Tensor
+from flambeau import Tensor, __future__
 from flambeau.nn._members import Members
 from flambeau.nn.parameter import Parameter, is_lazy
 
@@ -17,12 +17,15 @@ class Conversion(Members):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace every tensor by ``fn(tensor)``; the `Parameter` objects stay the same.
 
-        Optimizers built earlier therefore keep their parameters.  Only what comes from or goes
-        to the meta device gets a new `Parameter`, because its data cannot be exchanged.
+        Optimizers built earlier therefore keep their parameters.  What becomes sparse, or dense,
+        or comes from or goes to the meta device gets a new `Parameter`, because its data cannot be
+        exchanged, and so does all if `__future__` says so.
         """
         if recurse:
             for module in self.children():
                 module._apply(fn)
+        overwrites = __future__.get_overwrite_module_params_on_conversion()
+        swaps = __future__.get_swap_module_params_on_conversion()
         for name, parameter in self._parameters.items():
             if parameter is None:
                 continue
@@ -33,19 +36,40 @@ class Conversion(Members):
                         f"parameters become tensors, but {name!r} became a {type(values).__name__}"
                     )
                 grad = None if parameter.grad is None else fn(parameter.grad)
-            moves = "meta" in (values.device.type, parameter.device.type)
-            if moves and not is_lazy(parameter):
-                parameter = Parameter(values, parameter.requires_grad)
-                parameter.grad = grad
-                self._parameters[name] = parameter
+            if swaps:
+                self._swap(name, parameter, values, grad)
                 continue
-            parameter.data = values
-            if grad is not None and parameter.grad is not None:
-                parameter.grad.data = grad
+            old = parameter.grad
+            if overwrites or not (is_lazy(parameter) or _exchangeable(parameter, values)):
+                parameter = self._parameters[name] = Parameter(values, parameter.requires_grad)
+            else:
+                parameter.data = values
+            if old is None or grad is None:
+                continue
+            if parameter.grad is old and _exchangeable(old, grad):
+                old.data = grad
+            else:
+                parameter.grad = grad.requires_grad_(old.requires_grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _swap(self, name: str, parameter: Parameter, values: Tensor, grad: Tensor | None) -> None:
+        """Let a parameter and its gradient, as objects, be what they are converted to."""
+        old, parameter.grad = parameter.grad, None
+        try:
+            fb.utils.swap_tensors(parameter, Parameter(values, parameter.requires_grad))
+        except Exception as error:
+            parameter.grad = old
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
+        if old is not None and grad is not None:
+            try:
+                fb.utils.swap_tensors(old, grad.requires_grad_(old.requires_grad))
+            except Exception as error:
+                path = f"{self._get_name()}.{name}.grad"
+                raise RuntimeError(f"_apply(): Couldn't swap {path}") from error
+            parameter.grad = old
 
     def to(self, *args: object, **kwargs: object) -> Self:
         """Convert all parameters and buffers in place, as ``Tensor.to`` does for one tensor.
@@ -171,6 +195,11 @@ class Conversion(Members):
         True
         """
         return self._apply(lambda tensor: tensor.share_memory_())
+
+
+def _exchangeable(old: Tensor, new: Tensor) -> bool:
+    """Whether a tensor can be given another one's data."""
+    return old.layout is new.layout and old.is_meta == new.is_meta
 
 
 _PYTHON = {bool: fb.bool, int: fb.int64, float: fb.float64, complex: fb.complex128}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import flambeau as fb
-from flambeau import Tensor
+from flambeau import Tensor, __future__
 from flambeau.nn._handles import WithModule, add_hook
 from flambeau.nn._registry import Registry, is_tensor_like
 from flambeau.nn.parameter import Parameter, is_lazy
@@ -299,22 +299,26 @@ class StateDict(Registry):
                 "in the module instead of copying them in place?)",
                 stacklevel=5,
             )
+        swaps = __future__.get_swap_module_params_on_conversion()
         try:
             with fb.no_grad():
-                if not assign:
+                if swaps:
+                    loaded = target.module_load(value, assign=assign)
+                    if loaded is value or loaded is target:
+                        raise RuntimeError(
+                            "module_load returned one of self or other, please .detach() "
+                            "the result if returning one of the inputs in module_load"
+                        )
+                    fb.utils.swap_tensors(target, _held_as(target, loaded))
+                elif assign:
+                    setattr(self, name, _held_as(target, value))
+                else:
                     target.copy_(value)
-                    return None
-                if isinstance(target, Parameter):
-                    if isinstance(value, Parameter):
-                        value.requires_grad_(target.requires_grad)
-                    else:
-                        value = Parameter(value, target.requires_grad)
-                setattr(self, name, value)
         except Exception as error:  # collected with the others and raised by load_state_dict
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
-                f"{target.shape} and whose dimensions in the checkpoint are {value.shape}, "
-                f"an exception occurred : {error.args}."
+                f'While {"swapping" if swaps else "copying"} the parameter named "{key}", whose '
+                f"dimensions in the model are {target.shape} and whose dimensions in the "
+                f"checkpoint are {value.shape}, an exception occurred : {error.args}."
             )
         return None
 
@@ -385,3 +389,12 @@ class StateDict(Registry):
         <All keys matched successfully>
         """
         return add_hook(self._load_state_dict_post_hooks, hook)
+
+
+def _held_as(target: Tensor, value: Tensor) -> Tensor:
+    """A tensor as what takes the place of another one in a module: a parameter for one."""
+    if not isinstance(target, Parameter):
+        return value
+    if isinstance(value, Parameter):
+        return value.requires_grad_(target.requires_grad)
+    return Parameter(value, target.requires_grad)

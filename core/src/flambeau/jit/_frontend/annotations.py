@@ -284,7 +284,7 @@ def of_value(value: object) -> Type:
     if isinstance(value, fb.Size):
         return T.list_of(T.INT)
     if isinstance(value, tuple):
-        return T.tuple_of(*map(of_value, value))
+        return T.tuple_of(*map(of_value, tuple.__iter__(value)))
     if isinstance(value, list):
         if not value:
             return T.list_of(T.TENSOR)

@@ -76,6 +76,37 @@ class SpectralNorm:
         versions = local_metadata.setdefault("spectral_norm", {})
         versions[f"{self.name}.version"] = 1
 
+    def find_vector(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        *_: object,
+    ) -> None:
+        """Give a state of PyTorch 0.4, which has `name` and not v, the v that led to it.
+
+        Of W v / σ = u, where σ is W_orig over W: v = (WᵀW)⁻¹ Wᵀ u, of such a length that uᵀWv = σ.
+        """
+        version = local_metadata.get("spectral_norm", {}).get(f"{self.name}.version")
+        key = prefix + self.name
+        if version is not None and version >= 1:
+            return
+        parts = (f"{key}_orig", f"{key}_u", f"{key}_v")
+        if version is None and key not in state_dict and all(part in state_dict for part in parts):
+            return  # a state of today without its metadata
+        missing = [part for part in (f"{key}_orig", key, f"{key}_u") if part not in state_dict]
+        if missing:
+            missing_keys.extend(missing if strict else [])
+            return
+        with fb.no_grad():
+            original, u = state_dict[f"{key}_orig"], state_dict[f"{key}_u"]
+            sigma = (original / state_dict.pop(key)).mean()
+            matrix = self.reshape_weight_to_matrix(original)
+            v = fb.mv(fb.linalg.pinv(matrix.mT @ matrix) @ matrix.mT, u)
+            state_dict[f"{key}_v"] = v * (sigma / fb.dot(u, fb.mv(matrix, v)))
+
     def __call__(self, module: Module, inputs: object) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
@@ -125,6 +156,7 @@ def spectral_norm(
     module.register_buffer(name + "_v", v)
     module.register_forward_pre_hook(hook)
     module._register_state_dict_hook(hook.note_version)
+    module._register_load_state_dict_pre_hook(hook.find_vector)
     return module
 
 
@@ -150,5 +182,11 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
             delattr(module, name + "_orig")
             module.register_parameter(name, Parameter(weight.detach()))
             del module._forward_pre_hooks[key]
+            for handle, (noting, _) in list(module._state_dict_hooks.items()):
+                if noting == hook.note_version:
+                    del module._state_dict_hooks[handle]
+            for handle, finding in list(module._load_state_dict_pre_hooks.items()):
+                if finding == hook.find_vector:
+                    del module._load_state_dict_pre_hooks[handle]
             return module
     raise ValueError(f"spectral_norm of '{name}' not found in {module}")

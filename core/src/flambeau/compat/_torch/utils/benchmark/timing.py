@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import statistics
 import textwrap
 import timeit
@@ -9,7 +10,7 @@ from typing import Any
 
 import flambeau as fb
 
-__all__ = ["Measurement", "Timer"]
+__all__ = ["Language", "Measurement", "Timer"]
 
 _UNITS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
 
@@ -17,6 +18,13 @@ _UNITS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
 def unit_of(seconds: float) -> tuple[float, str]:
     """The unit in which a time is told, and its name."""
     return next((u for u in reversed(_UNITS) if seconds >= u[0]), _UNITS[0])
+
+
+class Language(enum.Enum):
+    """What a `Timer`'s statement is written in."""
+
+    PYTHON = 0
+    CPP = 1
 
 
 class Measurement:
@@ -113,8 +121,20 @@ class Timer:
         description: str | None = None,
         env: str | None = None,
         num_threads: int = 1,
-        language: Any = "python",
+        language: Language | str = Language.PYTHON,
     ) -> None:
+        if language in (Language.CPP, "cpp", "c++"):
+            raise NotImplementedError(
+                "Timer(language='cpp'): statements in C++ are not compiled here, for flambeau has "
+                "no C++ tensors; write the statement in Python"
+            )
+        if language not in (Language.PYTHON, "py", "python"):
+            raise ValueError(f"Invalid language `{language}`.")
+        if global_setup:
+            raise ValueError(
+                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply "
+                "be moved to `setup`."
+            )
         stmt, setup = (textwrap.dedent(each).strip() for each in (stmt, setup))
         self._timer = timeit.Timer(
             stmt, setup, timer=timer, globals={"torch": fb, **(globals or {})}
