@@ -467,6 +467,16 @@ def test_a_timer_tells_its_times_and_leaves_the_threads_as_they_were(torch):
 
 
 @pytest.mark.parametrize(
+    "args", [("cpu",), ("cpu", fb.float64), (fb.device("cpu"),), (fb.ones(1),)]
+)
+def test_arguments_of_to_have_a_device_that_is_one(torch, args):
+    device, _, non_blocking, _ = torch._C._nn._parse_to(*args)
+    assert device == torch.device("cpu") and device.type == "cpu" and non_blocking is False
+    assert torch._C._nn._parse_to(device="cpu")[0].type == "cpu"
+    assert torch._C._nn._parse_to(fb.float64) == (None, fb.float64, False, None)
+
+
+@pytest.mark.parametrize(
     ("asked", "error", "said"),
     [
         ({"language": "cpp"}, NotImplementedError, "not compiled here"),

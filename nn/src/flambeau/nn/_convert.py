@@ -225,7 +225,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
             f"(tensor, non_blocking), got {len(args)} positional arguments and {sorted(kwargs)}"
         )
     given.update(kwargs)
-    device = given.get("device")
+    place = given.get("device")
+    device = None if place is None else fb.device(place)
     dtype = given.get("dtype")
     if dtype in _PYTHON:
         dtype = _PYTHON[dtype]
