@@ -160,13 +160,14 @@ CALLS: list[tuple[str, Any, tuple[Any, ...]]] = [
     ("lstsq wide", lambda t, x, b: t.linalg.lstsq(x, b).solution, (XW, (3, 2))),
     *[
         (
-            f"lstsq {driver}",
+            f"lstsq {driver} {len(operands[1])}",
             lambda t, x, b, driver=driver: tuple(
                 t.linalg.lstsq(x.detach(), b.detach(), driver=driver)
             ),
-            (XT, (4, 2)),
+            operands,
         )
         for driver in ("gels", "gelsy", "gelsd", "gelss")
+        for operands in ((XT, (4, 2)), ((1, 3, 3), (2, 3, 2)), ((2, 1, 3, 3), (1, 2, 3, 1)))
     ],
     ("det", lambda t, x: t.linalg.det(x), (XB,)),
     ("det one", lambda t, x: x.det(), ((1, 1),)),

@@ -374,7 +374,6 @@ def lstsq(
             f"{list(A.shape)} and {list(B.shape)}"
         )
     low, high = tolerances(a, None, rcond, m, n)
-    a, b = batched(a, b)
     result = OPS["pinv"](a, low, high, False) @ b
     none = a.new_empty((0,), dtype=a.dtype.to_real())
     values = OPS["svdvals"](a.detach())
