@@ -208,3 +208,12 @@ def test_bools_are_no_factors_of_numbers_in_addr(factor):
             t.addr(t.ones(2, 2), t.ones(2), t.ones(2), **{factor: True})
         bools = t.ones(2, dtype=t.bool)
         assert t.addr(bools.expand(2, 2), bools, bools, **{factor: True}).all()
+
+
+@pytest.mark.parametrize("exponent", [0, 2, 2**62, 2**63, -(2**63)])
+@pytest.mark.parametrize("base", [[True, False], [2, 3], [0.5, 2.0]])
+def test_whole_exponents_of_float_powers_are_numbers_of_float64(
+    base: list[float], exponent: int
+) -> None:
+    expected = torch.float_power(torch.tensor(base), exponent)
+    assert fb.float_power(fb.tensor(base), exponent).tolist() == expected.tolist()

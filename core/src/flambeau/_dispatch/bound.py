@@ -119,7 +119,7 @@ class BoundBackend:
             except OverflowError as error:
                 raise D.beyond(value, dtype) from error
             except KeyError as error:
-                if (named := D.absent(f"the number {value}", error, self._called())) is None:
+                if (named := D.absent(f"the number {value}", error, self._named())) is None:
                     raise
                 raise named from error
         else:
@@ -144,12 +144,12 @@ class BoundBackend:
         try:
             return self.backend.from_host(data, shape, dtype, self.device.index or 0)
         except KeyError as error:
-            named = D.absent(f"a tensor of shape {list(shape)}", error, self._called())
+            named = D.absent(f"a tensor of shape {list(shape)}", error, self._named())
             if named is None:
                 raise
             raise named from error
 
-    def _called(self) -> str:
+    def _named(self) -> str:
         return f"device {self.device.type!r}"
 
     def scalar(self, value: float, like: object) -> Any:

@@ -140,6 +140,8 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
     device = next((f"device {a.device.type!r}" for a in args if is_tensor(a)), "the device")
     if (absent := D.absent(name, error, device)) is not None:
         return absent
+    if isinstance(error, KeyError):
+        raise error  # of no dtype: a kernel's own mistake
     kind = (
         IndexError
         if isinstance(error, IndexError)

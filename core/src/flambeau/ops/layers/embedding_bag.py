@@ -178,11 +178,10 @@ def _(F, g, weight, indices, padding, result1):
     g = g[0]
     if g is None:
         return None
-    if padding >= 0:
-        counts = F.ne(indices, F.scalar(padding, indices))
-        indices = F.where(counts, indices, F.scalar(0, indices))
+    counts = F.ne(indices, F.scalar(padding, indices))
+    indices = F.where(counts, indices, F.scalar(0, indices))
     share = F.sum(F.mul(F.index(g, (result1,)), F.index(weight, (indices,))), (1,), False)
-    return F.where(counts, share, F.scalar(0, share)) if padding >= 0 else share
+    return F.where(counts, share, F.scalar(0, share))
 
 
 @_embedding_bag.gradient("indices", "starts")

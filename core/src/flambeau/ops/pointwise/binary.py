@@ -135,7 +135,9 @@ def float_power(
     >>> fb.float_power(fb.tensor([2]), 0.5)
     tensor([1.4142], dtype=torch.float64)
     """
-    wide = D.complex128 if result_type(input, exponent).is_complex else D.float64
+    # An integer has no dtype of its own here, whatever its size.
+    given = [1.0 if type(x) is int else x for x in (input, exponent)]
+    wide = D.complex128 if result_type(*given).is_complex else D.float64
     x = cast(input, wide) if isinstance(input, Tensor) else input
     if isinstance(exponent, Tensor):
         y = cast(exponent, wide)
