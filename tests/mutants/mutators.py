@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._dispatch.bound import bind
-from flambeau.testing.backend._support import maker, native, native_results
-from flambeau.testing.backend.test_composites import draws
+from flambeau.testing.backend._support import draws, maker, native, native_results
 from flambeau.testing.sample_corners import BITWISE, ORDERINGS, REAL_UNARY
 from flambeau.testing.samples import ANY_SHAPE, DTYPES, SAMPLES, Arr, realise
 

@@ -125,7 +125,9 @@ CASES = [(f, d) for d in (fb.float32, fb.float64, fb.float16) for f in FLOATING]
 CASES += [(f, fb.int64) for f in WHOLE] + [(f, fb.bool) for f in BOOLS]
 
 
-@pytest.mark.parametrize(("decide", "dtype"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("decide", "dtype"), CASES, ids=lambda value: getattr(value, "__name__", str(value))
+)
 def test_decisions_by_one_call_are_those_of_their_ops(decide, dtype, monkeypatch) -> None:
     monkeypatch.setattr("flambeau.jit._planned._WRONG", 0)  # however often they are made otherwise
     scripted = fb.jit.script(decide)

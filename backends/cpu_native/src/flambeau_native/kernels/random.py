@@ -262,12 +262,6 @@ if native is not None and _reads_the_state():
     _CAUCHY, _LOG_NORMAL, _EXPONENTIAL = map(compiled, ("cauchy", "log_normal", "exponential"))
     _GEOMETRIC = {**compiled("geometric"), INT64: native.geometric_i64}
     _RANDINT = {**compiled("randint"), INT32: native.randint_i32, INT64: native.randint_i64}
-    _SPANS = {
-        FLOAT32: (1 << 24) + 1,
-        FLOAT64: (1 << 53) + 1,
-        INT32: 1 << 31,
-        INT64: _signed(1 << 63),
-    }
     _SPANS = {FLOAT32: (1 << 24) + 1, FLOAT64: (1 << 53) + 1, INT32: 1 << 31}
     _SPANS[INT64] = _signed(1 << 63)
     _MULTINOMIAL = compiled("multinomial")

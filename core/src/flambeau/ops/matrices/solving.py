@@ -130,7 +130,8 @@ def _pinv(self: Tensor, atol: Tensor, rtol: Tensor, hermitian: bool) -> Tensor:
     else:
         u, s, vh = OPS["svd"](self, False)
     size = s.abs()
-    bound = maximum(atol, rtol * size.amax(-1)).unsqueeze(-1)
+    # Those of complex matrices may be complex themselves: their real parts count.
+    bound = maximum(atol.real, rtol.real * size.amax(-1)).unsqueeze(-1)
     kept = size > bound
     inverse = where(kept, 1 / where(kept, s, s.new_ones(())), s.new_zeros(()))
     return adjoint_of(vh) * cast(inverse, self.dtype).unsqueeze(-2) @ adjoint_of(u)

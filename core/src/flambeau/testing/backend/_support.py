@@ -19,7 +19,16 @@ from flambeau.ops import OPS
 from flambeau.plugin import Expectations
 from flambeau.plugin.host import host
 from flambeau.testing.sample_linalg import COMPARABLE, DECOMPOSITIONS
-from flambeau.testing.samples import ANY_SHAPE, LAYOUTS, Arr, Sample, arrange, realise
+from flambeau.testing.samples import (
+    ANY_SHAPE,
+    GENERATOR,
+    LAYOUTS,
+    SAMPLES,
+    Arr,
+    Sample,
+    arrange,
+    realise,
+)
 
 REFERENCE = "ref"
 
@@ -77,6 +86,11 @@ def comparable(name: str, op: Callable[..., Any] | None = None) -> Callable[...,
     call = OPS[name] if op is None else op
     settle = COMPARABLE.get(name)
     return call if settle is None else lambda *args: settle(*call(*args))
+
+
+def draws(name: str) -> bool:
+    """Whether an op takes a generator."""
+    return any(GENERATOR in sample.args for sample in SAMPLES[name])
 
 
 def tensors(value: object) -> Iterator[Tensor]:

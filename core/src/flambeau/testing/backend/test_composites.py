@@ -14,7 +14,7 @@ from flambeau._memory.views import RETYPES
 from flambeau._random.mt19937 import MT19937
 from flambeau.ops import OPS
 from flambeau.testing.backend import _support as kit
-from flambeau.testing.samples import ANY_SHAPE, DTYPES, GENERATOR, SAMPLES, SPECIAL, Sample, realise
+from flambeau.testing.samples import ANY_SHAPE, DTYPES, SAMPLES, SPECIAL, Sample, realise
 
 if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
@@ -56,13 +56,8 @@ def composites(device: str) -> list[str]:
     return [
         name
         for name in names
-        if OPS[name].tier == "composite" and not name.endswith("_") and not draws(name)
+        if OPS[name].tier == "composite" and not name.endswith("_") and not kit.draws(name)
     ]
-
-
-def draws(name: str) -> bool:
-    """Whether an op takes a generator."""
-    return any(GENERATOR in sample.args for sample in SAMPLES[name])
 
 
 def noise(results: object) -> Any:
@@ -72,9 +67,17 @@ def noise(results: object) -> Any:
 
 def random_ops(device: str) -> Iterator[Any]:
     for name in OPS:
-        if name in SAMPLES and draws(name):
+        if name in SAMPLES and kit.draws(name):
             for dtype in DTYPES[name]:
                 yield kit.case(device, dtype, name, dtype, id=f"{name}-{dtype.name}")
+
+
+def fills(device: str) -> Iterator[Any]:
+    for kernel in sorted(bind(device).kernels):
+        name = kernel.removesuffix("_")
+        if kernel != name and name in OPS and name in SAMPLES and kit.draws(name):
+            for dtype in DTYPES[name]:
+                yield kit.case(device, dtype, name, dtype, id=f"{kernel}-{dtype.name}")
 
 
 def steps(device: str) -> Iterator[Any]:
@@ -230,6 +233,28 @@ def test_random_kernels_draw_the_stream_of_the_op(device: str, name: str, dtype:
         rtol = bound(device, name, found.dtype)
         texts = kit.differences(found, expected, rtol)
         kit.fail_with([f"{name} ({sample.name}): {text}" for text in texts])
+
+
+@kit.cases("name dtype", fills)
+def test_kernels_that_fill_draw_the_numbers_of_the_op(device: str, name: str, dtype: DType) -> None:
+    be = bind(device)
+    for sample in SAMPLES[name]:
+        drawn, states = [], []
+        for fill in (False, True):
+            generator = fb.Generator(device=device).manual_seed(11)
+            args = kit.native(realise(sample.args, kit.maker(device), dtype, generator=generator))
+            native = be.fresh(getattr(be, name)(*args))
+            if fill:
+                generator.manual_seed(11)
+                native = be.full(native.shape, 0, be.dtype_of(native))
+                numbers = [a for a in args if isinstance(a, (int, float))]
+                returned = getattr(be, f"{name}_")(native, *numbers, generator)
+                assert returned is None, f"{name}_ returned a value: it writes"
+            drawn.append(wrap(be, native, be.dtype_of(native)))
+            states.append(generator.get_state().tolist())
+        texts = kit.differences(drawn[1], drawn[0], bound(device, name, dtype))
+        kit.fail_with([f"{name}_ ({sample.name}): {text}" for text in texts])
+        assert states[0] == states[1], f"{name}_ leaves the generator elsewhere than {name}"
 
 
 def drawn(device: str, generator: fb.Generator | None = None) -> list[list[Any]]:

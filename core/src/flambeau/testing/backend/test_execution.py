@@ -16,7 +16,7 @@ from flambeau._dispatch.dispatch import wrap
 from flambeau.ops import OPS
 from flambeau.plugin import Backend
 from flambeau.testing.backend import _support as kit
-from flambeau.testing.backend.test_composites import bound, draws
+from flambeau.testing.backend.test_composites import bound
 from flambeau.testing.backend.test_laziness import packages, run
 from flambeau.testing.samples import DTYPES, SAMPLES, realise
 
@@ -30,7 +30,7 @@ def compiled(device: str) -> Iterator[Any]:
         return
     for name, op in OPS.items():
         if op.tier == "composite" and name not in be.kernels and not name.endswith("_"):
-            if name in SAMPLES and not draws(name) and fb.float32 in DTYPES[name]:
+            if name in SAMPLES and not kit.draws(name) and fb.float32 in DTYPES[name]:
                 yield kit.case(device, fb.float32, name, id=name)
 
 

@@ -17,7 +17,7 @@ from flambeau.plugin import Backend
 from flambeau.testing.backend import HINTS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.backend._session import HINT
-from flambeau.testing.backend.test_composites import composites, draws
+from flambeau.testing.backend.test_composites import composites
 from flambeau.testing.samples import ANY_SHAPE, DTYPES, SAMPLES, Arr, realise
 
 LEVEL = HINTS
@@ -91,7 +91,7 @@ def test_hint_composites_that_run_decomposed(device: str, tell: Tell) -> None:
     decomposed = [name for name in every if name not in be.kernels]
     took: dict[str, float] = {}
     for name in decomposed:
-        if name not in SAMPLES or draws(name) or not (args := arguments(device, name)):
+        if name not in SAMPLES or kit.draws(name) or not (args := arguments(device, name)):
             continue
         with told_instead(name, tell):
             (spent,) = seconds(device, [getattr(be, name)], kit.native(args))
@@ -132,7 +132,7 @@ def test_hint_ops_that_read_from_the_device(device: str, tell: Tell) -> None:
     """Reading waits until the device has finished everything that was asked of it."""
     reads: dict[str, float] = {}
     for name in OPS:
-        if name not in SAMPLES or draws(name) or name.endswith("_"):
+        if name not in SAMPLES or kit.draws(name) or name.endswith("_"):
             continue
         if not (args := arguments(device, name)):
             continue

@@ -47,7 +47,7 @@ def cornered(device: str) -> Iterator[Any]:
 def written(device: str) -> Iterator[Any]:
     for kernel in sorted(bind(device).kernels):
         name = kernel.removesuffix("_")
-        if kernel != name and name in OPS and name in SAMPLES:
+        if kernel != name and name in OPS and name in SAMPLES and not kit.draws(name):
             for dtype in DTYPES[name]:
                 yield kit.case(device, dtype, name, dtype, id=f"{kernel}-{dtype.name}")
 
