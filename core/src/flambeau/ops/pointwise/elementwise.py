@@ -253,7 +253,7 @@ def _(F, g, self, other):
     return F.neg(F.mul(g, F.div(self, F.add(F.mul(self, self), F.mul(other, other)))))
 
 
-_NO_ORDER = "comparisons are not implemented for complex numbers, which have no order"
+_NO_ORDER = "a comparison does not support complex numbers, which have no order"
 
 
 @primitive(promotes="any", refuses_complex=_NO_ORDER)
