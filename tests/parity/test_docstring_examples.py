@@ -37,8 +37,8 @@ torch.random torch.quasirandom
 PARTS = 6  # in which they are run, so that processes share them
 
 UNSPECIFIED = """
-torch.empty torch.Tensor.new_empty torch.Tensor.new_empty_strided torch.nn.utils.skip_init
-torch.Generator.seed torch.sort
+torch.empty torch.empty_like torch.empty_strided torch.Tensor.new_empty
+torch.Tensor.new_empty_strided torch.nn.utils.skip_init torch.Generator.seed torch.sort
 torch.cholesky_inverse torch.linalg.solve torch.linalg.solve_triangular
 torch.nn.utils.parametrizations.orthogonal
 """.split()

@@ -94,6 +94,7 @@ CALLS = {
     "take": "t.take(x, o)",
     "take_along_dim": "t.take_along_dim(x, o, 1)",
     "nonzero": "t.nonzero(x)",
+    "nonzero_static": "t.nonzero_static(x, size=3)",
     **{
         f"{name}_copy": f"t.{name}_copy(x)"
         for name in ("alias", "detach", "diagonal", "slice", "squeeze", "t")
