@@ -310,6 +310,41 @@ def test_densities_have_gradients_at_the_ends_of_their_support(name: str) -> Non
     assert not wrong
 
 
+FAR: dict[str, tuple[Build, tuple[float, ...], float, float]] = {
+    # With the logarithm of what the density is there, up to a relative error of 1e-150.
+    "Cauchy": (D.Cauchy, (0.5, 1.5), -1e203, math.log(1.5 / math.pi) - 406 * math.log(10)),
+    "HalfCauchy": (D.HalfCauchy, (1.5,), 1e203, math.log(3 / math.pi) - 406 * math.log(10)),
+    "StudentT": (D.StudentT, (1.0, 0.5, 1.5), 1e203, math.log(1.5 / math.pi) - 406 * math.log(10)),
+    # p(x) = (1 + 5x)⁻² · 5 for df1 = 2 and df2 = 0.4, to the power of (df1 + df2)/2 = 1.2.
+    "FisherSnedecor": (
+        D.FisherSnedecor,
+        (2.0, 0.4),
+        1e308,
+        -1.2 * (math.log(5) + 308 * math.log(10)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_densities_and_their_gradients_are_finite_where_squares_and_quotients_overflow(name):
+    family, given, value, wanted = FAR[name]
+    leaves, x = [f64(v).requires_grad_() for v in given], f64(value).requires_grad_()
+    log_prob = family(*leaves).log_prob(x)
+    assert float(log_prob) == pytest.approx(wanted, rel=1e-12)
+    *found, of_value = fb.autograd.grad(log_prob, [*leaves, x])
+    assert all(g.isfinite() for g in found)
+    power = -2.0 if name != "FisherSnedecor" else -1.2  # p(x) ∝ x^power
+    assert float(of_value) == pytest.approx(power / value, rel=1e-12)
+
+
+def test_an_infinite_power_of_weibull_variables_has_gradients_without_holes() -> None:
+    scale, k, x = (f64(v).requires_grad_() for v in (1.3, 2.0, 1e308))
+    log_prob = D.Weibull(scale, k).log_prob(x)
+    assert float(log_prob) == -math.inf
+    found = [g.item() for g in fb.autograd.grad(log_prob, (scale, k, x))]
+    assert found == [math.inf, -math.inf, -math.inf]
+
+
 def test_every_family_whose_support_ends_is_looked_at_there() -> None:
     endless = {"LowRankMultivariateNormal", "MultivariateNormal"}
     open_ends = {"Wishart"}  # singular matrices are no values of it

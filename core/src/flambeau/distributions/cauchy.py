@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions._symmetric import Symmetric
-from flambeau.distributions.utils import _log_of_part
+from flambeau.distributions.utils import _log1p_square, _log_of_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ class Cauchy(Symmetric):
         if self._validate_args:
             self._validate_sample(value)
         standard = (value - self.loc) / self.scale
-        return -math.log(math.pi) - self.scale.log() - (standard**2).log1p()
+        return -math.log(math.pi) - self.scale.log() - _log1p_square(standard)
 
     def _upper(self, z: Tensor) -> Tensor:
         # As an angle: arctangents would cancel.

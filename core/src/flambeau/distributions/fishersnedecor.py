@@ -78,7 +78,11 @@ class FisherSnedecor(BetaTails):
         ratio = self.df1 / self.df2
         normalizer = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()
         power = half1 * ratio.log() + _power_log(half1 - 1, value)
-        return normalizer + power - (half1 + half2) * fb.log1p(ratio * value)
+        product = ratio * value
+        far = product.isinf()  # its logarithm is not
+        distant = ratio.log() + fb.where(far, value, 1.0).log()
+        log1p = fb.where(far, distant, fb.log1p(fb.where(far, 1.0, product)))
+        return normalizer + power - (half1 + half2) * log1p
 
     def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         total = self.df1 * value + self.df2

@@ -11,7 +11,12 @@ from flambeau.distributions import constraints
 from flambeau.distributions._symmetric import Symmetric
 from flambeau.distributions._tails import LARGE, tail_steps
 from flambeau.distributions.chi2 import Chi2
-from flambeau.distributions.utils import _log_of_rest, _standard_normal, broadcast_all
+from flambeau.distributions.utils import (
+    _log1p_square,
+    _log_of_rest,
+    _standard_normal,
+    broadcast_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,11 +82,7 @@ class StudentT(Symmetric):
             + fb.lgamma(0.5 * self.df)
             - fb.lgamma(0.5 * (self.df + 1.0))
         )
-        # Squares of numbers that are far away overflow.
-        z = y / self.df.sqrt()
-        far = z.abs() > fb.finfo(z.dtype).max ** 0.5 / 2
-        near = fb.log1p(fb.where(far, 1.0, z) ** 2.0)
-        power = fb.where(far, 2 * fb.where(far, z.abs(), 1.0).log(), near)
+        power = _log1p_square(y / self.df.sqrt())
         return -0.5 * (self.df + 1.0) * power - normalizer
 
     def _log_tail(self, z: Tensor) -> Tensor:

@@ -235,6 +235,13 @@ def _power_log1p(exponent: Tensor, x: Tensor) -> Tensor:
     return fb.where(inside, exponent * fb.where(inside, x, 0.0).log1p(), _at_pole(exponent))
 
 
+def _log1p_square(x: Tensor) -> Tensor:
+    """log(1 + x²), where squares of what is far away overflow."""
+    far = x.abs() > fb.finfo(x.dtype).max ** 0.5 / 2
+    near = fb.log1p(fb.where(far, 1.0, x) ** 2.0)
+    return fb.where(far, 2 * fb.where(far, x.abs(), 1.0).log(), near)
+
+
 def _at_pole(exponent: Tensor) -> Tensor:
     return fb.where(exponent == 0, 0.0, exponent.detach() * -math.inf)
 

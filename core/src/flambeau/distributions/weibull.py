@@ -62,7 +62,10 @@ class Weibull(TransformedDistribution):
         if self._validate_args:
             self._validate_sample(value)
         k, log_scale = self.concentration, self.scale.log()
-        power = (_power_log(k, value) - k * log_scale).exp()
+        inside = value != 0
+        # The difference first: in gradients two infinite powers would cancel.
+        power = (k * (fb.where(inside, value, 1.0).log() - log_scale)).exp()
+        power = fb.where(inside, power, 0.0)
         return k.log() - k * log_scale + _power_log(k - 1, value) - power
 
     def log_cdf(self, value: Tensor) -> Tensor:
