@@ -119,9 +119,7 @@ class BoundBackend:
             except OverflowError as error:
                 raise D.beyond(value, dtype) from error
             except KeyError as error:
-                if (named := D.absent(f"the number {value}", error, self._named())) is None:
-                    raise
-                raise named from error
+                raise self._absent(f"the number {value}", error) from error
         else:
             native = self.host_array([value], (), dtype)
         cache = self.consts[dtype]
@@ -144,13 +142,22 @@ class BoundBackend:
         try:
             return self.backend.from_host(data, shape, dtype, self.device.index or 0)
         except KeyError as error:
-            named = D.absent(f"a tensor of shape {list(shape)}", error, self._named())
-            if named is None:
-                raise
-            raise named from error
+            raise self._absent(f"a tensor of shape {list(shape)}", error) from error
 
-    def _named(self) -> str:
-        return f"device {self.device.type!r}"
+    def places(self, count: int, step: int = 1) -> Any:
+        """The first `count` multiples of `step`, from 0 on, as a native array of int64.
+
+        Raises:
+            NotImplementedError: the device has no int64.
+        """
+        try:
+            return self.arange(0, step, count, D.int64)
+        except KeyError as error:
+            raise self._absent(f"{count} places in a tensor", error) from error
+
+    def _absent(self, what: str, error: KeyError) -> Exception:
+        """What to raise where the backend's table of dtypes had no such entry."""
+        return D.absent(what, error, f"device {self.device.type!r}") or error
 
     def scalar(self, value: float, like: object) -> Any:
         """A number as an operand for arrays like `like`."""

@@ -257,7 +257,7 @@ def _linear(
 def _positions(level: BatchLevel, like: Tensor, rank: int) -> Tensor:
     """The number of each entry of the batch, with `rank` dimensions after it."""
     be = like._be
-    numbers = wrap(be, be.arange(0, 1, level.size, D.int64), D.int64)
+    numbers = wrap(be, be.places(level.size), D.int64)
     return numbers.reshape((level.size, *[1] * rank))
 
 

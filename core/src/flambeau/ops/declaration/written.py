@@ -129,13 +129,22 @@ def running(op: Op) -> Callable[..., Any]:
 
 
 def wrapped(be: BoundBackend, arrays: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """The results of a kernel as tensors without history."""
+    """The results of a kernel as tensors without history.
+
+    Raises:
+        NotImplementedError: one has a dtype that the backend does not know.
+    """
     found = []
     for a in arrays:
         t = new(_dispatch.Tensor_)
         t._a = a = a if type(a) is be.array else be.to_array(a)
         t._be = be
-        t.dtype = be.dtype_of(a)
+        try:
+            t.dtype = be.dtype_of(a)
+        except KeyError as error:  # what the library computes, and the backend has no name for
+            raise NotImplementedError(
+                f"device {be.device.type!r} has no dtype for its library's {error.args[0]}"
+            ) from error
         t._rg = False
         found.append(t)
     return tuple(found)

@@ -128,7 +128,7 @@ def apply_view(x: Tensor, op: str, args: tuple[Any, ...], name: str) -> Tensor:
 
 def _positions(like: Tensor, shape: Sequence[int]) -> Tensor:
     be = like._be
-    flat = wrap(be, be.arange(0, 1, math.prod(shape), D.int64), D.int64)
+    flat = wrap(be, be.places(math.prod(shape)), D.int64)
     return flat.reshape(tuple(shape))
 
 
@@ -169,9 +169,9 @@ def _storage_positions(
     like: Tensor, shape: Sequence[int], stride: Sequence[int], offset: int
 ) -> Tensor:
     be = like._be
-    total = wrap(be, be.full((1,) * len(shape), offset, D.int64), D.int64)
+    total = wrap(be, be.places(1), D.int64).reshape((1,) * len(shape)) + offset
     for d, (n, s) in enumerate(zip(shape, stride, strict=True)):
-        steps = wrap(be, be.arange(0, s, n, D.int64), D.int64)
+        steps = wrap(be, be.places(n, s), D.int64)
         total = total + steps.reshape(tuple(n if i == d else 1 for i in range(len(shape))))
     return total
 

@@ -86,7 +86,7 @@ def _(F, g, self_dtype, dim, n, scale):
 def _powers(like: Tensor, rows: int, columns: int, sign: int) -> Tensor:
     """The matrix of exp(sign·2πi·jk/n) for n the larger of its sizes."""
     be, n = like._be, max(rows, columns)
-    j, k = (wrap(be, be.arange(0, 1, m, D.int64), D.int64) for m in (rows, columns))
+    j, k = (wrap(be, be.places(m), D.int64) for m in (rows, columns))
     turns = (j.reshape((rows, 1)) * k.reshape((1, columns))) % n  # exact, unlike large angles
     angles = cast(turns, D.float64) * (sign * 2 * math.pi / n)
     return cast(compose(angles.cos(), angles.sin()), like.dtype)
