@@ -114,3 +114,9 @@ def test_a_class_says_what_it_becomes_when_it_is_loaded():
     ours, theirs = loaded_by_classes(fb), loaded_by_classes(torch)
     assert ours == theirs
     assert any("module_load returned one of self or other" in str(each) for each in ours)
+
+
+def test_what_is_loaded_is_a_tensor() -> None:
+    for assign in (False, True):
+        with pytest.raises(TypeError, match="must be a Tensor, got str"):
+            fb.ones(2).module_load("fro", assign=assign)

@@ -1316,10 +1316,15 @@ class Tensor(TensorMethods, TensorBase):
         this tensor nor `other`: here it is this memory, which `other` is copied into, or that of
         `other` with `assign`.
 
+        Raises:
+            TypeError: `other` is no tensor.
+
         >>> import flambeau as fb
         >>> fb.zeros(2).module_load(fb.ones(2))
         tensor([1., 1.])
         """
+        if not isinstance(other, Tensor):
+            raise TypeError(f"module_load: other must be a Tensor, got {type(other).__name__}")
         return other.detach() if assign else self.copy_(other).detach()
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:

@@ -67,6 +67,15 @@ def default_collate(batch: Sequence[Any]) -> Any:
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
+def _first(batch: Sequence[Any]) -> Any:
+    try:
+        return batch[0]
+    except IndexError:
+        raise IndexError("batch index out of range: there are no samples") from None
+    except (KeyError, TypeError):
+        raise TypeError(f"expected a sequence of samples, got {type(batch).__name__}") from None
+
+
 def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     """A list of samples as one batch, where the map says how each type of leaf is put together.
 
@@ -77,7 +86,10 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
             type in order of which it is an instance.  Containers without an entry are entered.
 
     Raises:
-        TypeError: neither the map nor the rules for containers know the type.
+        TypeError: neither the map nor the rules for containers know the type, or `batch` is no
+            sequence.
+        IndexError: there are no samples.
+        KeyError: a mapping has not every key of the first.
 
     >>> import flambeau as fb
     >>> total = {int: lambda batch, *, collate_fn_map: sum(batch)}
@@ -85,7 +97,7 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
     >>> collate([{"a": 1}, {"a": 2}], collate_fn_map=total)
     {'a': 3}
     """
-    sample = batch[0]
+    sample = _first(batch)
     kind = type(sample)
     known = collate_fn_map or {}
     if known is default_collate_fn_map and "numpy" in sys.modules:
@@ -100,7 +112,11 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
         return collate(items, collate_fn_map=collate_fn_map)
 
     if isinstance(sample, Mapping):
-        return _rebuilt_mapping(sample, {key: together([d[key] for d in batch]) for key in sample})
+        try:
+            columns = {key: [other[key] for other in batch] for key in sample}
+        except KeyError as error:
+            raise KeyError(f"a sample has not the key {error} of the first one") from None
+        return _rebuilt_mapping(sample, {key: together(items) for key, items in columns.items()})
     if _is_namedtuple(sample):
         return kind(*(together(items) for items in zip(*batch, strict=True)))
     if isinstance(sample, Sequence):
