@@ -283,7 +283,7 @@ def test_collation_does_not_change_the_samples():
         ([object()], TypeError, "found <class 'object'>"),
         ([None], TypeError, "found <class 'NoneType'>"),
         ([[1, 2], [1]], RuntimeError, r"of equal size.*\[2, 1\]"),
-        ([], IndexError, "there are no samples"),
+        ([], IndexError, "out of range: there are no samples"),
         ({}, TypeError, "a sequence of samples, got dict"),
         (3, TypeError, "a sequence of samples, got int"),
         ([{"a": 1}, {"b": 1}], KeyError, "not the key 'a' of the first"),

@@ -72,8 +72,9 @@ def _first(batch: Sequence[Any]) -> Any:
         return batch[0]
     except IndexError:
         raise IndexError("batch index out of range: there are no samples") from None
-    except (KeyError, TypeError):
-        raise TypeError(f"expected a sequence of samples, got {type(batch).__name__}") from None
+    except (KeyError, TypeError) as error:  # a mapping's, or of what has no entries
+        kind = type(batch).__name__
+        raise TypeError(f"expected a sequence of samples, got {kind}") from error
 
 
 def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
@@ -115,7 +116,7 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
         try:
             columns = {key: [other[key] for other in batch] for key in sample}
         except KeyError as error:
-            raise KeyError(f"a sample has not the key {error} of the first one") from None
+            raise KeyError(f"a sample has not the key {error} of the first one") from error
         return _rebuilt_mapping(sample, {key: together(items) for key, items in columns.items()})
     if _is_namedtuple(sample):
         return kind(*(together(items) for items in zip(*batch, strict=True)))
