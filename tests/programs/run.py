@@ -36,6 +36,9 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=Path("build/programs"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="run PyTorch even where it has run")
+    parser.add_argument(
+        "--alone", action="store_true", help="build what has to be built on flambeau only"
+    )
     parser.add_argument("--write", action="store_true", help="write docs/programs.md")
     arguments = parser.parse_args()
     chosen = [
@@ -52,8 +55,11 @@ def main() -> int:
     )
 
     def one(program: Program) -> judging.Verdict:
-        torch = place.run(program, "torch", again=arguments.again)
-        alone = program.check == "suite" and program.least > 0
+        if arguments.alone and program.build:
+            torch = running.NOT_BUILT
+        else:
+            torch = place.run(program, "torch", again=arguments.again)
+        alone = (program.check == "suite" or not torch.built) and program.least > 0
         wanted = torch.status == 0 or alone
         flambeau = place.run(program, "flambeau", again=True) if wanted else None
         verdict = judging.judge(program, torch, flambeau)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,13 +19,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import data
-from table import Program
+from table import Program, programs
 
 HERE = Path(__file__).resolve().parent
 CLOCK = 10
 """How many seconds on the clock there are for each of processor time: machines are busy."""
 HOUR = 3600
 """The most that this makes of a limit: what waits for nothing is to end some time."""
+BUILT = ".built"
+"""A file that a folder has once what is in it was compiled."""
 _SEEDS = (
     "import random as _r, numpy as _n, torch as _t; _r.seed(1); _n.random.seed(1); "
     "_t.manual_seed(1)\n"
@@ -39,6 +42,10 @@ class Outcome:
     output: str
     errors: str
     seconds: float
+    built: bool = True
+
+
+NOT_BUILT = Outcome(1, "", "", 0.0, built=False)
 
 
 @dataclass(frozen=True)
@@ -64,14 +71,60 @@ class Place:
             told = json.loads(kept.read_text())
             if told.pop("key") == key and told["status"] == 0:
                 return Outcome(**told)
-        folder = self.build / "work" / name / library
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        self._bring(program, folder)
-        outcome = self._start(program, library, folder)
+        folder = self._fresh(program, library)
+        outcome = self._compile(program, library, folder)
+        if outcome.built:
+            outcome = self._start(program, library, folder)
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps({"key": key, **asdict(outcome)}))
         return outcome
+
+    def _fresh(self, program: Program, library: str) -> Path:
+        folder = self._work(program, library)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self._bring(program, folder)
+        return folder
+
+    def _work(self, program: Program, library: str) -> Path:
+        return self.build / "work" / program.name.replace("/", "+") / library
+
+    def _compile(self, program: Program, library: str, folder: Path) -> Outcome:
+        """Build what a program needs, and the program that it needs."""
+        needed = _needed(program)
+        if needed is not None and not (self._work(needed, library) / BUILT).exists():
+            outcome = self._compile(needed, library, self._fresh(needed, library))
+            if not outcome.built:
+                return outcome
+        started = time.monotonic()
+        for line in program.build:
+            words = shlex.split(line)
+            cwd = folder
+            if words[0].endswith(".py"):
+                cwd = (folder / words[0]).parent
+                words = [*self._launcher(program, library), str(folder / words[0]), *words[1:]]
+            run = subprocess.run(
+                words,
+                cwd=cwd,
+                env=self._environment(program, library, folder),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=HOUR,
+            )
+            output, errors = _text(run.stdout), _text(run.stderr)[-6000:]
+            if run.returncode:
+                seconds = time.monotonic() - started
+                return Outcome(run.returncode, output, errors, seconds, built=False)
+        (folder / BUILT).touch()
+        return Outcome(0, "", "", time.monotonic() - started)
+
+    def _launcher(self, program: Program, library: str) -> list[str]:
+        # Suites count warnings, those of one text and line too, which told their origin in 1.2.
+        command = [self.python, "-W", "always" if program.check == "suite" else "ignore"]
+        if library != "flambeau":
+            return [*command, str(HERE / "launch.py")]
+        told = ["--as", program.version] if program.version else []
+        return [*command, "-m", "flambeau", "run", *told]
 
     def _bring(self, program: Program, folder: Path) -> None:
         kind, _, rest = program.source.partition(":")
@@ -139,20 +192,12 @@ class Place:
         else:
             arguments = list(program.arguments)
         script = script or folder / program.path
-        # Suites count warnings, those of one text and line too, which told their origin in 1.2.
-        command = [self.python, "-W", "always" if program.check == "suite" else "ignore"]
-        if library == "flambeau":
-            command += ["-m", "flambeau", "run"]
-            if program.version:
-                command += ["--as", program.version]
-        else:
-            command += [str(HERE / "launch.py")]
-        command += [str(script), *arguments]
+        command = [*self._launcher(program, library), str(script), *arguments]
         started = time.monotonic()
         process = subprocess.Popen(
             command,
             cwd=cwd,
-            env=self._environment(program, folder),
+            env=self._environment(program, library, folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -173,10 +218,15 @@ class Place:
         seconds = time.monotonic() - started
         return Outcome(status, _text(output), _text(errors)[-6000:], seconds)
 
-    def _environment(self, program: Program, folder: Path) -> dict[str, str]:
+    def _environment(self, program: Program, library: str, folder: Path) -> dict[str, str]:
+        paths = import_paths(program, folder)
+        needed = _needed(program)
+        if needed is not None:
+            paths += import_paths(needed, self._work(needed, library))
         return {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, import_paths(program, folder))),
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "TORCH_EXTENSIONS_DIR": str(folder / ".extensions"),
             "PYTHONUNBUFFERED": "1",
             "PYTHONHASHSEED": "0",
             "MPLBACKEND": "Agg",
@@ -197,9 +247,15 @@ def import_paths(program: Program, folder: Path) -> list[Path]:
     would take these for what is installed.
     """
     paths = [] if (folder / "torch").exists() else [folder]
+    paths += [folder / path for path in program.paths]
     if program.source.startswith("pypi:") or not program.stand_ins:
         return paths
     return [*paths, HERE / "stand_ins"]
+
+
+def _needed(program: Program) -> Program | None:
+    found = [other for other in programs() if program.needs and other.name == program.needs]
+    return found[0] if found else None
 
 
 def _text(output: bytes) -> str:

@@ -34,10 +34,14 @@ class Program:
         ignore: a pattern of what is left out of the comparison, such as times.
         limit: seconds of processor time.  A program without an end is stopped after as many on the
             clock, which is a success if `endless`.
+        build: commands that compile what it needs, before it is run.  One that begins with a Python
+            file is run by the library, in the folder of the file; others as they are, in the root.
+        paths: folders of the source that modules are found in, besides the root.
+        needs: the name of another program, which is built first, and whose modules are found too.
         era: ``"1"`` for programs of PyTorch 1 and before, ``"2"`` for today's.
         stand_ins: whether it finds those of older packages before what is installed.
         reason: why it cannot pass on flambeau, if that is known.
-        least: how many tests of a suite must pass if PyTorch of today cannot import it, or how many
+        least: how many tests must pass if PyTorch of today cannot import or build them, or how many
             lines must be PyTorch's.
     """
 
@@ -54,6 +58,9 @@ class Program:
     ignore: str = ""
     limit: int = 60
     endless: bool = False
+    build: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    needs: str = ""
     era: str = "1"
     stand_ins: bool = True
     version: str = ""
