@@ -161,3 +161,64 @@ def test_products_on_cpu_are_made_here(monkeypatch):
 def test_a_layer_without_bias_is_the_product():
     x, weight = numbers(200, 100), numbers(96, 100)
     np.testing.assert_array_equal(linear(x, weight, None), product(x, weight.T.copy()))
+
+
+def laid_out(t, kind):
+    """Equal numbers that lie otherwise: in a transpose, or beside others."""
+    if kind == "columns":
+        return t.mT.contiguous().mT
+    return fb.cat((t, t), -1)[..., : t.shape[-1]] if kind == "part" else t
+
+
+@pytest.mark.parametrize("left", ["rows", "columns", "part"])
+@pytest.mark.parametrize("right", ["rows", "columns", "part"])
+@pytest.mark.parametrize(
+    ("shape", "columns"),
+    [
+        ((160, 100), 64),
+        ((20, 8, 100), 64),
+        ((2, 3, 40, 64), 200),
+        ((5, 500), 512),
+        ((200, 300), 200),
+        ((100, 64), 200),
+        ((6, 9), 16),
+        ((5000, 1), 16),
+        ((300,), 32),
+        ((3, 5000), 16),
+        ((1, 5000), 300),
+        ((0, 5000), 16),
+    ],
+)
+def test_products_of_plans_have_the_bits_of_the_kernel(left, right, shape, columns, threads):
+    threads(1)
+    a, b = fb.randn(shape), fb.randn(shape[-1], columns)
+    a = laid_out(a, left) if len(shape) > 1 else a
+    b = laid_out(b, right)
+    weight = laid_out(fb.randn(columns, shape[-1]), right)
+
+    def layers(a):
+        return a @ b, fb.nn.functional.linear(a, weight).relu()
+
+    compiled = fb.compile(layers)
+    wanted = layers(a)
+    for _ in range(3):
+        for found, one in zip(compiled(a), wanted, strict=True):
+            assert found.shape == one.shape
+            assert found.stride() == one.stride()
+            assert found.numpy().tobytes() == one.numpy().tobytes()
+    assert compiled.explain().replays == 1
+
+
+def test_plans_ask_nothing_of_matrices_that_suit(monkeypatch):
+    asked = []
+    monkeypatch.setattr(offered, "matrices", lambda *args: asked.append(args) or matrices(*args))
+    a, b = fb.randn(160, 100), fb.randn(100, 64)
+    for offers, times in ((offered.matrices, 4), (matrices, 0)):
+        monkeypatch.setattr(offered, "matrices", offers)
+        compiled = fb.compile(fb.matmul)
+        for _ in range(2):
+            compiled(a, b)
+        asked.clear()
+        for _ in range(4):
+            compiled(a, b)
+        assert len(asked) == times

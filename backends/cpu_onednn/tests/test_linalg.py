@@ -449,3 +449,11 @@ def test_a_forked_child_finishes(threads, answer_of_child, dtype):
     wanted = linalg.matmul(a, b).astype(np.float64)
     received = answer_of_child(_in_child, a, b)
     np.testing.assert_allclose(received.astype(np.float64), wanted, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 9, 200])
+def test_products_that_plans_ask_for_at_once_are_not_for_onednn(rows):
+    for depth in (64, 100, 300, 512, 1024):
+        for columns in (64, 200, 512, 2048):
+            a, b = np.empty((rows, depth), FLOAT32), np.empty((depth, columns), FLOAT32)
+            assert not (general.is_left(rows, rows * depth * columns) and linalg._suits(a, b))

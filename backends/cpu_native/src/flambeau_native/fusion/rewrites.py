@@ -14,9 +14,10 @@ from flambeau.plugin import float32, float64, int64
 from flambeau.plugin.plan import Plan, Slot, Step, slots_in
 from flambeau_native.extension import native
 from flambeau_native.kernels import KERNELS
-from flambeau_native.kernels.linalg import linear, linear_of
+from flambeau_native.kernels.linalg import linear, linear_of, matrices, matrices_of
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.extending import Array, empty, offered
+from flambeau_numpy.extending.parts import SMALL, is_left
 
 __all__ = ["simplified"]
 
@@ -46,6 +47,8 @@ def _direct(plan: Plan, step: Step) -> Step:
         return _with_kernel(step, _checked(plan, args[0], kernel))
     if op == "linear":
         return _with_kernel(step, _linear(plan, step) or kernel)
+    if op == "matmul":
+        return _with_kernel(step, _matmul(plan, step) or kernel)
     return step
 
 
@@ -69,19 +72,44 @@ def _rectified(plan: Plan, steps: Sequence[Step]) -> Sequence[Step]:
     return [replaced.get(i, step) for i, step in enumerate(steps) if i not in needless]
 
 
-def _asks(kernel: Any) -> bool:
-    """Whether a kernel of `linear` asks what is offered before all else, whoever made it."""
-    return getattr(kernel, "__code__", None) is NUMPY["linear"].__code__
+def _asks(op: str, kernel: Any) -> bool:
+    """Whether a kernel of `op` asks what is offered as NumPy's does, whoever made it."""
+    return getattr(kernel, "__code__", None) is NUMPY[op].__code__
 
 
 def _linear(plan: Plan, step: Step, relu: bool = False) -> Callable[..., Any] | None:
     """The kernel of `linear` for these layouts; None where it has to ask."""
-    if not _asks(step.kernel) or offered.linear is not linear:
+    if not _asks("linear", step.kernel) or offered.linear is not linear:
         return None
     shape, weight, *bias = [plan.specs[slot][0] for slot in step.reads]
     if not _row_major(plan, step.reads) or len(weight) != 2 or shape[-1:] != weight[1:]:
         return None
     return linear_of(shape, weight[0], relu=relu) if all(b == weight[:1] for b in bias) else None
+
+
+def _matmul(plan: Plan, step: Step) -> Callable[..., Any] | None:
+    """The kernel of `matmul` for these layouts; None where it has to ask."""
+    if not _asks("matmul", step.kernel) or offered.matrices is not matrices:
+        return None
+    a, b = step.reads
+    (shape, _), (other, _) = plan.specs[a], plan.specs[b]
+    if len(shape) < 2 or len(other) != 2 or max(prod(shape), prod(other)) < SMALL:
+        return None
+    layouts = [_layout_of(plan, slot) for slot in (a, b)]
+    if None in layouts or (len(shape) > 2 and layouts[0]) or shape[-1] < 2:
+        return None
+    if not is_left(prod(shape[:-1]), prod(shape) * other[1]):
+        return None
+    return matrices_of(shape, other[1], *map(bool, layouts))
+
+
+def _layout_of(plan: Plan, slot: int) -> bool | None:
+    """Whether a float32 array is a matrix stored column by column; None of what is not dense."""
+    if _row_major(plan, (slot,)):
+        return False
+    (shape, dtype), strides = plan.specs[slot], plan.strides[slot]
+    turned = len(shape) == 2 and strides == (1, shape[0]) and dtype is float32
+    return True if turned else None
 
 
 def _row_major(plan: Plan, slots: Sequence[int]) -> bool:

@@ -65,6 +65,11 @@ def made(shape: tuple[int, ...], dtype: np.dtype, _empty: Callable[..., Any] = n
     return _empty(shape, dtype) if few else empty(shape, dtype)
 
 
+def maker(elements: int, dtype: np.dtype) -> Callable[..., Array]:
+    """What makes uninitialised row-major arrays of so many elements."""
+    return np.empty if elements * dtype.itemsize < THRESHOLD else empty
+
+
 def bytes_of(a: Array) -> Array:
     """The memory of a row-major array."""
     return a.reshape(-1).view(np.uint8)

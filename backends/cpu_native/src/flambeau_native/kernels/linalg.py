@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import FLOAT32, Array, compiled, made
+from flambeau_native.kernels._common import FLOAT32, Array, compiled, made, maker
 from flambeau_native.kernels.activation import FEW_RELU
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ def linear_of(
     lines: int,
     *,
     relu: bool = False,
-    _empty: Callable[..., Any] = np.empty,
     _kind: Any = FLOAT32,
 ) -> Callable[[Array, Array, Array | None], Array] | None:
     """`linear` of row-major float32 arrays, of which it asks nothing; None if others do better.
@@ -76,8 +75,7 @@ def linear_of(
     if not (elements := prod(shape)) or not lines or not _suits(elements // depth, lines * depth):
         return None
     rows, out_shape, run = elements // depth, (*shape[:-1], lines), native.linear
-    if rows * lines > 4096:
-        return None
+    _empty = maker(rows * lines, _kind)
     if relu:
         rectified = native.linear_relu
         unsigned = rows * lines < FEW_RELU  # the kernel of relu is NumPy's maximum
@@ -109,20 +107,57 @@ def matrices(a: Array, b: Array, out: Array, _kind: Any = FLOAT32) -> bool:
     if a.dtype is not _kind or b.dtype is not _kind or out.dtype is not _kind:
         return False
     (rows, depth), (same, columns) = a.shape, b.shape
-    # Vectors of sixteen columns that are three quarters full.
-    if rows < _FEWEST_ROWS or 4 * columns < 3 * (columns + 15 & -16) or depth != same:
-        return False
     a_turned, b_turned = not a.flags.c_contiguous, not b.flags.c_contiguous
-    work = rows * columns * depth
-    if work < _COPIED and (a_turned or not b_turned or rows * columns < _COPIED_TURNED):
+    if depth != same or not _multiplied(rows, columns, depth, a_turned, b_turned):
         return False
-    if work > _MOST or out.shape != (rows, columns) or not out.flags.c_contiguous:
+    if out.shape != (rows, columns) or not out.flags.c_contiguous:
         return False
     if not (a.flags.forc and b.flags.forc):
         return False
     left, right = a.T if a_turned else a, b.T if b_turned else b
     native.matrices(out, left, right, rows, columns, depth, a_turned, b_turned)
     return True
+
+
+def _multiplied(rows: int, columns: int, depth: int, a_turned: bool, b_turned: bool) -> bool:
+    """Whether the product of such matrices is one for the compiled kernel."""
+    # Vectors of sixteen columns that are three quarters full.
+    if rows < _FEWEST_ROWS or 4 * columns < 3 * (columns + 15 & -16):
+        return False
+    work = rows * columns * depth
+    if work < _COPIED and (a_turned or not b_turned or rows * columns < _COPIED_TURNED):
+        return False
+    return work <= _MOST
+
+
+def matrices_of(
+    shape: tuple[int, ...],
+    columns: int,
+    a_turned: bool,
+    b_turned: bool,
+    _kind: Any = FLOAT32,
+) -> Callable[[Array, Array], Array] | None:
+    """`matmul` of such float32 arrays, of which it asks nothing; None if others do better.
+
+    Args:
+        shape: that of the first, row-major if it has more than two dimensions.
+        columns: how many columns the second has, a matrix.
+        a_turned: whether the first is stored column by column.
+        b_turned: whether the second is.
+    """
+    rows, depth = prod(shape[:-1]), shape[-1]
+    if not _multiplied(rows, columns, depth, a_turned, b_turned):
+        return None
+    out_shape, run = (*shape[:-1], columns), native.matrices
+    _empty = maker(rows * columns, _kind)
+
+    def matmul(a: Array, b: Array) -> Array:
+        out = _empty(out_shape, _kind)
+        left, right = a.T if a_turned else a, b.T if b_turned else b
+        run(out, left, right, rows, columns, depth, a_turned, b_turned)
+        return out
+
+    return matmul
 
 
 # Multiplications of a product below which PyTorch has a loop and no library, so its bits are known.

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from flambeau_numpy.kernels.activation import ZERO
 from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY
-from flambeau_numpy.kernels.linalg import any_linear, large_matmul, make_linear, make_matmul
+from flambeau_numpy.kernels.linalg import (
+    SMALL,
+    any_linear,
+    is_left,
+    large_matmul,
+    make_linear,
+    make_matmul,
+)
 from flambeau_numpy.kernels.movement import large_cat, large_stack, make_cat, make_stack
 from flambeau_numpy.kernels.optimizer import advanced, next_rates, split_decay
 from flambeau_numpy.kernels.optimizer_adaptive import nadam_rates, rectification
@@ -17,10 +24,12 @@ from flambeau_numpy.kernels.recurrent import states_before, steps_of
 __all__ = [
     "BINARY",
     "ROUNDING",
+    "SMALL",
     "UNARY",
     "ZERO",
     "advanced",
     "any_linear",
+    "is_left",
     "large_cat",
     "large_matmul",
     "large_stack",

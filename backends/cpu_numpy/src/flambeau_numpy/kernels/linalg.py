@@ -50,6 +50,14 @@ def large_matmul(a: Array, b: Array) -> Array:
     return np.matmul(a, b)
 
 
+def is_left(rows: int, work: int) -> bool:
+    """Whether every `large` of `make_matmul` leaves float32 matrices to `multiply`.
+
+    Plans ask for products of so many rows and multiplications without it.
+    """
+    return work < (1 << 20 if rows <= 8 else 1 << 22)
+
+
 def make_matmul(large: Kernel, half: Kernel) -> Kernel:
     """The kernel: `half` for 16-bit floats, NumPy for two small arrays, `large` for the rest."""
     # Of two arrays of up to 64 × 64, OpenBLAS makes the product in the calling thread.
