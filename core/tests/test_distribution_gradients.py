@@ -310,10 +310,19 @@ def test_densities_have_gradients_at_the_ends_of_their_support(name: str) -> Non
     assert not wrong
 
 
+def _far_cauchy(scale: float, x: float) -> float:
+    """log p(x) of Cauchy(0, scale) far away, where p(x) = scale/(π·x²)."""
+    return math.log(scale / math.pi) - 2 * math.log(x)
+
+
 FAR: dict[str, tuple[Build, tuple[float, ...], float, float]] = {
     # With the logarithm of what the density is there, up to a relative error of 1e-150.
     "Cauchy": (D.Cauchy, (0.5, 1.5), -1e203, math.log(1.5 / math.pi) - 406 * math.log(10)),
     "HalfCauchy": (D.HalfCauchy, (1.5,), 1e203, math.log(3 / math.pi) - 406 * math.log(10)),
+    # The quotient overflows as well.
+    "Cauchy narrow": (D.Cauchy, (0.5, 0.06), 5e307, _far_cauchy(0.06, 5e307)),
+    "HalfCauchy narrow": (D.HalfCauchy, (0.06,), 5e307, _far_cauchy(0.06, 5e307) + math.log(2)),
+    "StudentT narrow": (D.StudentT, (1.0, 0.5, 0.06), -5e307, _far_cauchy(0.06, 5e307)),
     "StudentT": (D.StudentT, (1.0, 0.5, 1.5), 1e203, math.log(1.5 / math.pi) - 406 * math.log(10)),
     # p(x) = (1 + 5x)⁻² · 5 for df1 = 2 and df2 = 0.4, to the power of (df1 + df2)/2 = 1.2.
     "FisherSnedecor": (

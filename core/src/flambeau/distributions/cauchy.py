@@ -54,8 +54,8 @@ class Cauchy(Symmetric):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        standard = (value - self.loc) / self.scale
-        return -math.log(math.pi) - self.scale.log() - _log1p_square(standard)
+        power = _log1p_square(value - self.loc, self.scale)
+        return -math.log(math.pi) - self.scale.log() - power
 
     def _upper(self, z: Tensor) -> Tensor:
         # As an angle: arctangents would cancel.

@@ -74,7 +74,6 @@ class StudentT(Symmetric):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        y = (value - self.loc) / self.scale
         normalizer = (
             self.scale.log()
             + 0.5 * self.df.log()
@@ -82,7 +81,7 @@ class StudentT(Symmetric):
             + fb.lgamma(0.5 * self.df)
             - fb.lgamma(0.5 * (self.df + 1.0))
         )
-        power = _log1p_square(y / self.df.sqrt())
+        power = _log1p_square(value - self.loc, self.scale, self.df.sqrt())
         return -0.5 * (self.df + 1.0) * power - normalizer
 
     def _log_tail(self, z: Tensor) -> Tensor:

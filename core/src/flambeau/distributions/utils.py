@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import reduce, update_wrapper
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -235,11 +235,13 @@ def _power_log1p(exponent: Tensor, x: Tensor) -> Tensor:
     return fb.where(inside, exponent * fb.where(inside, x, 0.0).log1p(), _at_pole(exponent))
 
 
-def _log1p_square(x: Tensor) -> Tensor:
-    """log(1 + x²), where squares of what is far away overflow."""
-    far = x.abs() > fb.finfo(x.dtype).max ** 0.5 / 2
-    near = fb.log1p(fb.where(far, 1.0, x) ** 2.0)
-    return fb.where(far, 2 * fb.where(far, x.abs(), 1.0).log(), near)
+def _log1p_square(x: Tensor, *divisors: Tensor) -> Tensor:
+    """log(1 + q²) for q = x/d₁/d₂…, where quotients or squares of what is far away overflow."""
+    with fb.no_grad():
+        far = reduce(fb.div, divisors, x).abs() > fb.finfo(x.dtype).max ** 0.5 / 2
+    near = fb.log1p(reduce(fb.div, divisors, fb.where(far, 0.0, x)) ** 2.0)
+    logs = (fb.where(far, d, 1.0).log() for d in divisors)
+    return fb.where(far, 2 * reduce(fb.sub, logs, fb.where(far, x.abs(), 1.0).log()), near)
 
 
 def _at_pole(exponent: Tensor) -> Tensor:
