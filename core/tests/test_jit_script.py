@@ -107,6 +107,18 @@ def test_arguments_are_checked_before_anything_runs():
         f(fb.ones(1), 1, "a", 2)
 
 
+@pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1, 10**400])
+def test_integers_of_programs_have_64_bits(value):
+    @fb.jit.script
+    def f(n: int, each: list[int], either: int | None = None, pair: tuple[int, str] = (0, "")):
+        return n
+
+    assert f((1 << 63) - 1, [-(1 << 63)], -(1 << 63)) == (1 << 63) - 1
+    for args in [(value, [1]), (1, [1, value]), (1, [1], value), (1, [1], 1, (value, ""))]:
+        with pytest.raises(RuntimeError, match="Expected a value of type"):
+            f(*args)
+
+
 def test_lists_that_are_given_are_not_changed():
     @fb.jit.script
     def f(a: list[int]):

@@ -95,7 +95,7 @@ def _changed_code(chance: random.Random, code: bytes) -> bytes:
     try:
         if kind < 2:
             return sources.changed(chance, text).encode(errors="replace")
-    except SyntaxError:
+    except (SyntaxError, RecursionError):  # no program, or deeper than Python parses from here
         pass
     lines = text.splitlines()
     if kind == 2 or not lines:

@@ -702,6 +702,7 @@ def is_value_of(value: object, kind: Type) -> bool:
     return True
 
 
+_INTEGERS = range(-(1 << 63), 1 << 63)
 _PLAIN: dict[Type, Any] = {T.INT: int, T.FLOAT: float, T.STR: str, T.BOOL: bool}
 
 
@@ -715,10 +716,13 @@ def cast(value: object, kind: Type, exact: bool = False) -> Any:
         if isinstance(value, fb.Tensor):
             return value
     elif kind in _PLAIN:
-        if type(value) is _PLAIN[kind]:
-            return value
-        if not exact:
-            return _near(value, kind)
+        if type(value) is not _PLAIN[kind]:
+            if exact:
+                raise TypeError
+            value = _near(value, kind)
+        if kind is T.INT and value not in _INTEGERS:
+            raise TypeError
+        return value
     elif kind is T.ANY:
         return value
     elif kind is T.NONE:
@@ -839,6 +843,8 @@ def checked(function: ScriptFunction, skip: int = 0) -> Callable[..., Any]:
         space[f"t{at}"] = argument
         exact = _EXACT.get(argument.type)
         test = f"type({name}) is not {exact}" if exact else "True"
+        if argument.type is T.INT:
+            test += f" or not {_INTEGERS.start} <= {name} < {_INTEGERS.stop}"
         lines.append(f"    if {test}: {name} = cast({name}, {at})")
         passed.append(name)
     space["missing"] = _MISSING
