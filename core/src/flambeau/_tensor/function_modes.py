@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from flambeau._tensor import overrides
+from flambeau._tensor import method_calls, overrides
 from flambeau._tensor.tensor import Tensor
 from flambeau.plugin.forks import make_lock
 
@@ -61,19 +61,25 @@ def leave() -> None:
 
 
 def _in_modes(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the innermost mode makes of a call; NotImplemented if this thread has none."""
+    """What the innermost mode makes of a call; NotImplemented if this thread has none.
+
+    Or if it has, and the operator is not one for these operands.
+    """
     modes = stack.modes
     if not modes:
         return NotImplemented
+    mode = modes[-1]
+    if not getattr(mode, "is_recorder", False):
+        func, args = method_calls.named(func, args)
     stack.modes = modes[:-1]
     try:
-        found = modes[-1].__torch_function__(func, (), args, kwargs)
+        found = mode.__torch_function__(func, (), args, kwargs)
     finally:
         stack.modes = modes
-    if found is NotImplemented:
+    if found is NotImplemented and not method_calls.may_decline(func, args):
         raise TypeError(
             f"no implementation found for {getattr(func, '__name__', func)!r}: "
-            f"{type(modes[-1]).__name__} returned NotImplemented"
+            f"{type(mode).__name__} returned NotImplemented"
         )
     return found
 
@@ -82,7 +88,7 @@ def _intercept_plain_methods() -> None:
     before = Tensor.__getitem__
     # All are looked up first: each look-up between two changes uses up one of the thousand versions
     # that CPython 3.13 keeps of a class before it stops to cache its attributes.
-    for name, method in list(overrides.interceptable()):
+    for name, method in list(method_calls.interceptable()):
         _originals.append((name, vars(Tensor).get(name)))
         setattr(Tensor, name, _seen(method))
     _forget_subscripts(before)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, update_wrapper, wraps
+from functools import cache, update_wrapper
 from types import CodeType, FunctionType
 from typing import Any
 
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.codes import code_that_calls, twin
 from flambeau._memory.record import state_of
-from flambeau._tensor.methods import TensorMethods
 from flambeau._tensor.tensor import Tensor
 from flambeau.plugin.forks import make_lock
 
@@ -43,29 +42,6 @@ def run_disabled(
         return run_plain(func, args, kwargs or {})
 
 
-class Method:
-    """A method as ``__torch_function__`` is told of it where its results are to be `delivered`.
-
-    Equal to the method, also as a key of a dictionary.
-    """
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        update_wrapper(self, method)
-        self._method = method
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return run_plain(self._method, args, kwargs)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or other == self._method
-
-    def __hash__(self) -> int:
-        return hash(self._method)
-
-    def __repr__(self) -> str:
-        return repr(self._method)
-
-
 def wanted(args: Iterable[Any]) -> bool:
     """Whether an argument's class wants to see the call."""
     if _disabled:
@@ -86,22 +62,41 @@ def call(
     Raises:
         TypeError: every class declines by returning NotImplemented.
     """
-    types: list[type] = []
-    for a in [*args, *kwargs.values()] if seen is None else seen:
-        t = type(a)
-        if t in _dispatch.PLAIN or t in types or not hasattr(t, "__torch_function__"):
-            continue
-        place = next((i for i, u in enumerate(types) if issubclass(t, u)), len(types))
-        types.insert(place, t)
-    for t in types:
-        result = t.__torch_function__(func, tuple(types), args, kwargs)
-        if result is not NotImplemented:
-            return result
+    types = _seeing([*args, *kwargs.values()] if seen is None else seen)
+    result = _offer(func, types, args, kwargs)
+    if result is not NotImplemented:
+        return result
     names = ", ".join(t.__name__ for t in types)
     raise TypeError(
         f"no implementation found for {getattr(func, '__name__', func)!r} on types that implement "
         f"__torch_function__: [{names}]"
     )
+
+
+def operate(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Offer a call of an operator; NotImplemented, after which Python asks the right operand."""
+    return _offer(func, _seeing(args), args, kwargs)
+
+
+def _seeing(values: Iterable[Any]) -> list[type]:
+    types: list[type] = []
+    for a in values:
+        t = type(a)
+        if t in _dispatch.PLAIN or t in types or not hasattr(t, "__torch_function__"):
+            continue
+        place = next((i for i, u in enumerate(types) if issubclass(t, u)), len(types))
+        types.insert(place, t)
+    return types
+
+
+def _offer(
+    func: Callable[..., Any], types: list[type], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    for t in types:
+        result = t.__torch_function__(func, tuple(types), args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
 
 
 class DisableTorchFunctionSubclass:
@@ -140,42 +135,8 @@ def _retyped(t: Tensor, cls: type) -> Any:
     return out
 
 
-def intercept_methods(cls: type) -> None:
-    """Give a subclass methods that go through ``__torch_function__``; functions do from now on."""
-    intercept_functions()
-    for name, method in interceptable():
-        if name not in vars(cls):
-            setattr(cls, name, _through(method))
-
-
-def interceptable() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The methods of tensors whose calls classes and modes see."""
-    for name, method in vars(TensorMethods).items():
-        if callable(method) and not name.startswith("__init"):
-            if name not in ("__getattribute__", "__new__", "__class__", "__module__"):
-                yield name, method
-    for name in "to clone detach contiguous type_as cpu copy_ fill_ zero_ module_load".split():
-        yield name, getattr(Tensor, name)
-
-
 # What modes make of a call, while there are any; `function_modes` sets it.
 in_modes: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
-
-
-def _through(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def seen(self: object, *args: object, **kwargs: object) -> object:
-        if in_modes is not None:
-            found = in_modes(seen, (self, *args), kwargs)
-            if found is not NotImplemented:
-                return found
-        if _disabled:
-            return run_plain(method, (self, *args), kwargs)
-        func = method if delivered is None else told
-        return call(func, (self, *args), kwargs)
-
-    told = Method(method)
-    return seen
 
 
 class Overridable:

@@ -106,11 +106,11 @@ class Tensor(TensorMethods, TensorBase):
         if "dtype" in vars(cls):
             # Not before: beside a descriptor CPython reads the attribute of all tensors slower.
             Tensor.dtype = _OwnDtype()  # type: ignore[assignment]
-        if plain:
+        if plain or _is_plain(cls):
             _dispatch.PLAIN.add(cls)
             _share_keys(cls)
-        elif not any(base in _dispatch.PLAIN and base is not Tensor for base in cls.__mro__[1:]):
-            from flambeau._tensor.overrides import intercept_methods
+        else:
+            from flambeau._tensor.method_calls import intercept_methods
 
             intercept_methods(cls)
         if "__torch_dispatch__" in vars(cls):
@@ -1395,9 +1395,14 @@ class Tensor(TensorMethods, TensorBase):
     def __torch_function__(
         cls, func: Callable[..., Any], types: tuple[type, ...], args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run `func` and turn plain results into this class, as subclasses expect."""
-        from flambeau._tensor.overrides import run_default
+        """Run `func` and turn plain results into this class, as subclasses expect.
 
+        Those of parameters, buffers and their subclasses stay plain.
+        """
+        from flambeau._tensor.overrides import run_default, run_disabled
+
+        if any(base in _dispatch.PLAIN and base is not Tensor for base in cls.__mro__):
+            return run_disabled(func, types, args, kwargs)
         return run_default(cls, func, args, kwargs or {})
 
     @classmethod
@@ -1550,6 +1555,16 @@ class _OwnDtype:
 
     def __get__(self, t: Tensor | None, owner: type) -> Any:
         return self if t is None else state_of(t)["dtype"]
+
+
+def _is_plain(cls: type[Tensor]) -> bool:
+    """Whether a class comes by its calls from one that ops treat as Tensor, such as Parameter."""
+    for base in cls.__mro__[1:]:
+        if base in _dispatch.PLAIN:
+            return base is not Tensor and "__torch_function__" not in vars(cls)
+        if "__torch_function__" in vars(base):
+            return False
+    return False
 
 
 def _share_keys(cls: type[Tensor]) -> None:
