@@ -119,6 +119,29 @@ def test_integers_of_programs_have_64_bits(value):
             f(*args)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{'a': x} + 1",
+        f"[{'[' * 40}x{']' * 40}] == 1",
+        f"{'not ' * 5000}x +",
+        f"x + {'nothing + ' * 2000}1",
+        f"x{' ' * 10_000} + nothing{' ' * 10_000} + x",
+        f"{'x + ' * 300}nothing({'x, ' * 500})",
+    ],
+)
+def test_errors_show_a_part_of_what_is_long(body):
+    with pytest.raises(RuntimeError) as caught:
+        fb.jit.CompilationUnit(f"def f(x):\n    return {body}\n")
+    text = str(caught.value)
+    assert len(text) < 3000
+    *_, line, marks = [each for each in text.splitlines() if each.strip()]
+    if "<--- HERE" in marks:
+        at = marks.index("~")
+        assert at <= len(line)
+        assert "nothing" not in line or line[at:].startswith("nothing")
+
+
 def test_lists_that_are_given_are_not_changed():
     @fb.jit.script
     def f(a: list[int]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from flambeau.jit import _types as T
@@ -379,6 +380,10 @@ def _first(
     return None
 
 
+_VARIANTS = 2000
+"""Characters that say why each signature of an op does not fit."""
+
+
 def _reasons(
     c: Compilation,
     candidates: Sequence[Schema],
@@ -392,10 +397,13 @@ def _reasons(
             match(c, schema, args, kwargs, allow=True, at=at)
         except Mismatch as why:
             reasons.append((schema, str(why)))
-    if len(reasons) == 1:
-        return f"{reasons[0][0]}:\n{reasons[0][1]}"
-    listed = "\n\n".join(f"{schema}:\n{why}" for schema, why in reasons)
-    listed = "\n".join(f"  {line}" for line in listed.splitlines())
+    texts = [f"{schema}:\n{why}" for schema, why in reasons]
+    if len(texts) == 1:
+        return texts[0]
+    kept = sum(total <= _VARIANTS for total in accumulate(map(len, texts)))
+    if kept < len(texts):
+        texts[kept:] = [f"and {len(texts) - kept} more"]
+    listed = "\n".join(f"  {line}" for line in "\n\n".join(texts).splitlines())
     return (
         "Arguments for call are not valid.\nThe following variants are available:\n  \n"
         f"{listed}\n\nThe original call is"

@@ -9,6 +9,8 @@ from typing import Any
 
 _AROUND = 3
 """How many lines before and after a place are shown."""
+_WIDTH = 240
+"""How many columns of a line are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +53,35 @@ class Place:
         return f"{source.filename}:{line}:{self.column + source.indent}"
 
     def highlighted(self) -> str:
-        """The lines around the place, with a caret line below it."""
+        """The lines around the place, with a line of marks below it; of long ones a part."""
         source = self.source
         number = source.first_line + self.line - 1
         if not 0 < self.line <= len(source.lines):
             return f'  File "{source.filename}", line {number}\n'
         shown = [f'  File "{source.filename}", line {number}']
         first = max(0, self.line - 1 - _AROUND)
+        left = max(0, self.column - _WIDTH // 2)
         for at in range(first, min(len(source.lines), self.line + _AROUND)):
             text = source.lines[at]
             if at >= self.line and not text.strip():
                 break
-            shown.append(" " * source.indent + text if text else text)
+            part = _part(text, left)
+            shown.append(" " * source.indent + part if part else part)
             if at == self.line - 1:
                 end = self.end_column if self.end_line == self.line else len(text)
-                mark = "~" * max(1, end - self.column)
-                shown.append(" " * (self.column + source.indent) + mark + " <--- HERE")
+                at_most = left + _WIDTH - self.column
+                mark = "~" * max(1, min(end - self.column, at_most))
+                indent = self.column - left + source.indent
+                shown.append(" " * indent + mark + " <--- HERE")
         return "\n".join(shown) + "\n"
+
+
+def _part(line: str, left: int) -> str:
+    """What is shown of a line from a column on."""
+    part = line[left : left + _WIDTH]
+    if left and part:
+        part = "..." + part[3:]
+    return part[:-3] + "..." if len(line) > left + _WIDTH else part
 
 
 class CompilationError(RuntimeError):

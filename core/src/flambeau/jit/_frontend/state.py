@@ -229,7 +229,13 @@ class Compilation:
         return None
 
 
+_TYPE = 200
+"""Characters of a type in an error."""
+
+
 def described(value: Value) -> str:
-    """The type of a value as errors have it."""
+    """The type of a value as errors have it, whose middle is left out when it is long."""
     shown = value.type().annotation
+    if len(shown) > _TYPE:
+        shown = f"{shown[: _TYPE // 2]}...{shown[-_TYPE // 2 :]}"
     return f"{shown} (inferred)" if value.inferred else shown
