@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -39,6 +40,17 @@ def _found() -> dict[str, Path]:
         return {}
     found = {Path(str(file)).name: Path(str(file.locate())) for file in source.files or ()}
     return found if LIBRARY in found else {}
+
+
+def _put(source: Path, target: Path) -> None:
+    """Copy a library to another file, which takes the place of the old one.
+
+    Programs that have loaded the old one keep it. Contents that change under them are what their
+    writable memory becomes as well, and they end with a signal.
+    """
+    new = target.with_name(f"{target.name}.{os.getpid()}")
+    shutil.copyfile(source, new)
+    new.replace(target)
 
 
 def _bill(name: str, version: str, found: dict[str, Path]) -> dict[str, Any]:
@@ -118,7 +130,7 @@ class CustomBuildHook(BuildHookInterface):
         target, papers = Path(self.root, TARGET), Path(self.root, PAPERS)
         for folder in (target, papers):
             folder.mkdir(exist_ok=True)
-        shutil.copyfile(found[LIBRARY], target / LIBRARY)
+        _put(found[LIBRARY], target / LIBRARY)
         build_data["artifacts"].append(f"{TARGET}/{LIBRARY}")
         bill = _bill(self.metadata.name, self.metadata.version, found)
         (papers / "oneDNN.cdx.json").write_text(json.dumps(bill, indent=2) + "\n", encoding="utf-8")

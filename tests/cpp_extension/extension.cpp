@@ -313,7 +313,8 @@ std::vector<torch::Tensor> parts_of(torch::Tensor x, int64_t count) {
 
 // From headers that PyTorch's bring with them.
 using Brought = std::tuple<std::queue<int>, std::bitset<8>, std::chrono::seconds, std::ostream*,
-                           decltype(std::setw(1)), std::unordered_set<int>, std::list<int>>;
+                           decltype(std::setw(1)), std::unordered_set<int>, std::list<int>,
+                           std::condition_variable, std::unique_ptr<int>, std::map<int, int>>;
 
 static_assert(std::is_same_v<at::acc_type<float, false>, double>);
 static_assert(std::is_same_v<at::acc_type<float, true>, float>);

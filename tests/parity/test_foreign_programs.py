@@ -132,7 +132,7 @@ def test_the_table_names_programs_that_it_has_and_says_how_much_extensions_pass(
     found = {program.name: program for program in table.programs()}
     assert {program.needs for program in found.values()} - {""} <= set(found)
     compiled = [program for name, program in found.items() if name.startswith("extensions")]
-    assert len(compiled) >= 11
+    assert len(compiled) >= 13
     assert [program.name for program in compiled if not program.least] == []
 
 

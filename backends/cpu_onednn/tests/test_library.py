@@ -6,7 +6,9 @@ import os
 import platform
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +74,19 @@ def test_with_the_library_oneDNN_serves_convolutions_and_products_and_nothing_el
     if platform.machine().lower() in ("x86_64", "amd64"):
         names += ["matmul", "addmm", "linear", "linear_activation"]
     assert _run(program) == str(sorted(names))
+
+
+def test_building_anew_leaves_the_library_of_running_programs_as_it_is(tmp_path):
+    hook = Path(__file__).parents[1] / "hatch_build.py"
+    spec = spec_from_file_location("hatch_build", hook)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    new, placed = tmp_path / "new.so", tmp_path / "placed.so"
+    new.write_bytes(b"new")
+    placed.write_bytes(b"older")
+    with placed.open("rb") as opened:
+        loaded = mmap(opened.fileno(), 0, access=ACCESS_READ)
+    module._put(new, placed)
+    assert placed.read_bytes() == b"new"
+    assert loaded[:] == b"older"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.so", "placed.so"]

@@ -14,6 +14,7 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <iomanip>
