@@ -11,6 +11,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.onnx._export.errors import OnnxExporterError
 from flambeau.onnx._export.graph import Graph, Size, Value, dtype_of_example
 
 
@@ -33,11 +34,13 @@ class Cell:
         loose: the sizes depend on what is in the inputs.
         measured: it is reckoned from sizes that depend on no contents of the inputs.
         graph: the graph that it was made in.
+        kin: the tensors whose memory it may share, on some ways through branches and loops.
     """
 
     __slots__ = (
         "examples",
         "graph",
+        "kin",
         "loose",
         "measured",
         "parent",
@@ -57,6 +60,7 @@ class Cell:
         self.reshapes = False
         self.root: Cell = self
         self.version = self.seen = 0
+        self.kin: set[Cell] = set()
 
     @property
     def known(self) -> bool:
@@ -78,6 +82,7 @@ class Cell:
 
     def read(self, g: Graph) -> Value:
         """The value as it is now."""
+        self.need_fresh(g)
         if self.known:
             return g.constant(self.examples[0])
         if self.parent is not None and (self.value is None or self.seen != self.root.version):
@@ -88,6 +93,19 @@ class Cell:
             self.value, self.seen = taken, self.root.version
         assert self.value is not None
         return self.value
+
+    def need_fresh(self, g: Graph) -> None:
+        """Refuse what a write to other memory may have changed."""
+        if self.root in g.shared.stale and not g.shared.probing:
+            raise OnnxExporterError(
+                "a tensor is read after a write to another one that may share its memory: whether "
+                "it does depends on which way the program took through a branch or loop; call "
+                "clone() where the branch or loop gives the one out"
+            )
+
+    def leave_stale(self, g: Graph) -> None:
+        """Note that there was a write to it, of which its kin may or may not have seen."""
+        g.shared.stale |= self.root.kin
 
     def freeze(self, g: Graph) -> None:
         """Let what is known be a value, since something unknown is about to be written to it."""
@@ -106,6 +124,7 @@ class Cell:
             self.value = new
         root.version += 1
         self.seen = root.version
+        self.leave_stale(g)
 
     def annotated(self, value: Value) -> Value:
         """A value, with dtype and sizes as the examples had them."""

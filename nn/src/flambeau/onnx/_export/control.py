@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau import Tensor
 from flambeau.jit._graph import Block
 from flambeau.jit._graph import Node as Step
 from flambeau.jit._graph import Value as Symbol
+from flambeau.onnx._export.aliases import Carried, make_kin, relatives
 from flambeau.onnx._export.cells import Cell, annotate, leaves
-from flambeau.onnx._export.effects import Effects, Frame, Place, Saved, become, copies
+from flambeau.onnx._export.effects import Effects, Frame, Place, Saved, attribute, become, copies
 from flambeau.onnx._export.errors import OnnxExporterError
 from flambeau.onnx._export.graph import NUMBERS, Graph, Value, dtype_of_example
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from flambeau.onnx._export.walk import Walk
 
 import flambeau as fb
+
+T = TypeVar("T")
 
 UNROLLED = 64
 """Loops of more known steps are written as ``Loop`` if they can be."""
@@ -41,12 +45,17 @@ def branch(walk: Walk, g: Graph, step: Step, env: dict[Symbol, Any]) -> None:
     sides = [Frame(walk, g.inner()).walked(block, dict(env)) for block in (then, otherwise)]
     written = list(dict.fromkeys([*sides[0].written, *sides[1].written]))
     places = list(dict.fromkeys([*sides[0].changed, *sides[1].changed]))
-    ways = [
-        [*side.results, *(_attribute(walk, g, side.changed, place) for place in places)]
+    both = [
+        [*side.results, *(attribute(walk, g, side.changed, place) for place in places)]
         for side in sides
     ]
-    count = len(step.outputs_)
-    if not count and not written and not places:
+    targets: list[Symbol | Place] = [*step.outputs_, *places]
+    same = [a is b for a, b in zip(*both, strict=True)]
+    _receive(walk, env, _picked(targets, same), _picked(both[0], same))
+    other = [not each for each in same]
+    targets, ways = _picked(targets, other), [_picked(way, other) for way in both]
+    g.shared.stale = sides[0].stale | sides[1].stale
+    if not targets and not written:
         return
     value = g.cast(condition.read(g), fb.bool)
     dtypes = [_dtype(a, b) for a, b in zip(*ways, strict=True)]
@@ -70,9 +79,8 @@ def branch(walk: Walk, g: Graph, step: Step, env: dict[Symbol, Any]) -> None:
         _joined(walk, g, made, (a, b), result, dtype)
         for made, a, b, result, dtype in zip(back, *ways, chosen, dtypes, strict=False)
     ]
-    env.update(zip(step.outputs_, joined, strict=False))
-    for place, cell in zip(places, joined[count:], strict=True):
-        walk.attributes[place] = cell
+    make_kin(joined, [[relatives(result) for result in way] for way in ways])
+    _receive(walk, env, targets, joined)
     for root, made in zip(written, back[len(joined) :], strict=True):
         examples = list(root.examples)
         for at, holds in enumerate(condition.examples):
@@ -82,9 +90,19 @@ def branch(walk: Walk, g: Graph, step: Step, env: dict[Symbol, Any]) -> None:
         become(walk, g, root, made, tuple(examples))
 
 
-def _attribute(walk: Walk, g: Graph, changed: dict[Place, Any], place: Place) -> Any:
-    """An attribute at the end of a block: what the block made it, or what it is outside."""
-    return changed[place] if place in changed else walk.attribute(g, walk.owners[place], place[1])
+def _picked(values: Sequence[T], which: Sequence[bool]) -> list[T]:
+    return [value for value, wanted in zip(values, which, strict=True) if wanted]
+
+
+def _receive(
+    walk: Walk, env: dict[Symbol, Any], targets: Sequence[Symbol | Place], values: Sequence[Any]
+) -> None:
+    """Let names and attributes be values."""
+    for target, value in zip(targets, values, strict=True):
+        if isinstance(target, Symbol):
+            env[target] = value
+        else:
+            walk.attributes[target] = value
 
 
 def loop(walk: Walk, g: Graph, step: Step, env: dict[Symbol, Any]) -> None:
@@ -137,68 +155,56 @@ def _looped(
     going: object,
     carried: list[Any],
 ) -> None:
-    written: list[Cell] = []
-    places: list[Place] = []
+    loop = Carried(walk, g, dict(zip(body.inputs_[1:], carried, strict=True)))
     while True:  # what the body changes of what is outside is known once it was walked
-        given = [*carried, *(_attribute(walk, g, {}, place) for place in places)]
-        starts = [_value(g, value) for value in given] + [root.read(g) for root in written]
-        effects, results = _body(walk, g, body, env, given, len(carried), written, places)
-        more = [root for root in effects.written if root not in written]
-        others = [place for place in effects.changed if place not in places]
-        if not more and not others:
+        starts = [_value(g, value) for value in loop.given.values()]
+        starts += [root.read(g) for root in loop.written]
+        before = set(g.shared.stale)
+        effects, results, goes_on = _body(walk, g, body, env, loop)
+        if not loop.learn(g, effects, results, before):
             break
-        written += more
-        places += others
     inner = effects.graph
-    goes_on, *results = results
-    dtypes = [v.dtype for v in starts[: len(given)]]
+    dtypes = [v.dtype for v in starts[: len(loop.given)]]
     with effects.again():
         inner.outputs = [_scalar(inner, _output(inner, goes_on, fb.bool))] + [
-            _output(inner, result, dtype) for result, dtype in zip(results, dtypes, strict=True)
+            _output(inner, result, dtype)
+            for result, dtype in zip(results.values(), dtypes, strict=True)
         ]
-        inner.outputs += [inner.op("Identity", root.read(inner)) for root in written]
+        inner.outputs += [inner.op("Identity", root.read(inner)) for root in loop.written]
     endless = not isinstance(count, Cell) and count >= 2**31
     bound = None if endless else _scalar(g, g.cast(_value(g, count), fb.int64))
     first = _scalar(g, g.cast(_value(g, going), fb.bool))
+    outside = dict(zip(body.inputs_[1:], step.outputs_, strict=True))
+    env.update({outside[symbol]: value for symbol, value in loop.held.items()})
     if not starts:
         return
     back = g.op("Loop", bound, first, *starts, outputs=len(starts), body_g=inner)
     back = back if isinstance(back, tuple) else (back,)
     joined = [
         _joined(walk, g, made, (start, result), result, dtype)
-        for made, result, start, dtype in zip(back, results, given, dtypes, strict=False)
+        for made, result, start, dtype in zip(
+            back, results.values(), loop.given.values(), dtypes, strict=False
+        )
     ]
-    env.update(zip(step.outputs_, joined, strict=False))
-    for place, cell in zip(places, joined[len(carried) :], strict=True):
-        walk.attributes[place] = cell
-    for root, made in zip(written, back[len(joined) :], strict=True):
+    loop.tie(joined)
+    targets = [outside[at] if isinstance(at, Symbol) else at for at in results]
+    _receive(walk, env, targets, joined)
+    for root, made in zip(loop.written, back[len(joined) :], strict=True):
         become(walk, g, root, made, effects.written[root][1])
 
 
 def _body(
-    walk: Walk,
-    g: Graph,
-    body: Block,
-    env: dict[Symbol, Any],
-    given: list[Any],
-    count: int,
-    written: list[Cell],
-    places: list[Place],
-) -> tuple[Effects, list[Any]]:
-    """The body of a loop, with what it carries; the results are those of the body and of `places`.
-
-    Args:
-        given: what is carried; behind the first `count` the attributes of `places`.
-        written: the tensors from outside that are carried, too.
-    """
+    walk: Walk, g: Graph, body: Block, env: dict[Symbol, Any], loop: Carried
+) -> tuple[Effects, dict[Symbol | Place, Any], Any]:
+    """The body of a loop, what it makes of what is carried, and whether the loop goes on."""
     inner = g.inner()
     frame = Frame(walk, inner)
-    scope = dict(env)
+    scope = {**env, **loop.held}
     index = Value(g.name(), fb.int64, ())
     inner.inputs = [index, Value(g.name(), fb.bool, ())]
     scope[body.inputs_[0]] = Cell((0,) * walk.count, index, inner)
-    cells = []
-    for value in given:
+    loop.cells = {}
+    for target, value in loop.given.items():
         samples: tuple[Any, ...] = (value,) * walk.count
         if isinstance(value, Cell):
             samples = copies(value.examples)
@@ -209,27 +215,33 @@ def _body(
         inner.inputs.append(inside)
         cell = Cell(samples, inside, inner)
         cell.loose = isinstance(samples[0], Tensor) and samples[0].dim() > 0
-        cells.append(cell)
-    scope.update(zip(body.inputs_[1:], cells[:count], strict=True))
-    before = {root: Saved(root) for root in written}
-    for root in written:
+        loop.cells[target] = cell
+    before = {root: Saved(root) for root in loop.written}
+    for root in loop.written:
         root.value = root.annotated(Value(g.name(), dtype_of_example(root.examples[0])))
         root.graph = inner
         root.version += 1
         inner.inputs.append(root.value)
     outside = dict(walk.attributes)
-    walk.attributes.update(zip(places, cells[count:], strict=True))
+    _receive(walk, scope, list(loop.cells), list(loop.cells.values()))
+    if not g.shared.probing:
+        loop.tie(list(loop.cells.values()))
     frame.attributes = dict(walk.attributes)
     effects = frame.walked(body, scope)
-    results = [
-        *effects.results,
-        *(effects.changed.get(place, walk.attributes[place]) for place in places),
-    ]
+    goes_on, *ends = effects.results
+    results: dict[Symbol | Place, Any] = {
+        symbol: value
+        for symbol, value in zip(body.inputs_[1:], ends, strict=True)
+        if symbol not in loop.held
+    }
+    for place in loop.given:
+        if not isinstance(place, Symbol):
+            results[place] = effects.changed.get(place, walk.attributes[place])
     walk.attributes = outside
     for root, saved in before.items():
         effects.written[root] = root.read(inner), copies(root.examples)
         saved.put_back(root)
-    return effects, results
+    return effects, results, goes_on
 
 
 def _joined(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau import Tensor
 from flambeau.onnx._export.cells import Cell
+from flambeau.onnx._export.errors import OnnxExporterError
 
 if TYPE_CHECKING:
     from flambeau.jit._graph import Block
@@ -65,13 +66,18 @@ class Frame:
 
     def walked(self, block: Block, env: dict[Symbol, Any]) -> Effects:
         """Walk the block, and put back what it changed."""
-        walk = self.walk
+        walk, shared = self.walk, self.graph.shared
+        outside = contents([*env.values(), *walk.containers.values()])
+        since = len(walk.containers_made)
+        before, shared.stale = shared.stale, set(shared.stale)
         walk.frames.append(self)
         try:
             results = walk.block(self.graph, block, env)
         finally:
             walk.frames.pop()
+        _need_unchanged([*outside, *walk.containers_made[since:]])
         written = {root: (root.read(self.graph), copies(root.examples)) for root in self.cells}
+        stale, shared.stale = shared.stale, before
         changed = {
             place: value
             for place, value in walk.attributes.items()
@@ -80,11 +86,46 @@ class Frame:
         for root, saved in self.cells.items():
             saved.put_back(root)
         walk.attributes = self.attributes
-        return Effects(self.graph, results, written, changed)
+        return Effects(self.graph, results, written, changed, stale)
+
+
+Contents = list[tuple[list[Any] | dict[Any, Any], list[Any]]]
+"""Lists and dictionaries, each with what was in it."""
+
+
+def _parts(held: list[Any] | dict[Any, Any]) -> list[Any]:
+    return list(held) if isinstance(held, list) else [*held, *held.values()]
+
+
+def contents(values: list[Any]) -> Contents:
+    """The lists and dictionaries among values, with what is in them."""
+    found: Contents = []
+    for value in values:
+        if isinstance(value, list | dict):
+            found.append((value, _parts(value)))
+        if isinstance(value, list | tuple):
+            found += contents(list(value))
+        elif isinstance(value, dict):
+            found += contents(list(value.values()))
+    return found
+
+
+def _need_unchanged(found: Contents) -> None:
+    for held, parts in found:
+        now = _parts(held)
+        if len(now) != len(parts) or any(a is not b for a, b in zip(now, parts, strict=True)):
+            raise OnnxExporterError(
+                "a list or dictionary from outside of it is changed within, and which way the "
+                "program takes depends on the input; make a new one there and give it out"
+            )
 
 
 class Effects:
-    """What came out of a block: results, tensors that it wrote to, attributes that it set."""
+    """What came out of a block: results, tensors that it wrote to, attributes that it set.
+
+    Attributes:
+        stale: the tensors that must not be read at its end.
+    """
 
     def __init__(
         self,
@@ -92,9 +133,10 @@ class Effects:
         results: list[Any],
         written: dict[Cell, tuple[Value, tuple[Any, ...]]],
         changed: dict[Place, Any],
+        stale: set[Cell],
     ) -> None:
         self.graph, self.results = graph, results
-        self.written, self.changed = written, changed
+        self.written, self.changed, self.stale = written, changed, stale
 
     @contextmanager
     def again(self) -> Iterator[None]:
@@ -104,9 +146,12 @@ class Effects:
             root.value = value
             root.version += 1
             fill(root, examples)
+        shared = self.graph.shared
+        stale, shared.stale = shared.stale, self.stale
         try:
             yield
         finally:
+            shared.stale = stale
             for root, saved in before.items():
                 saved.put_back(root)
 
@@ -120,6 +165,11 @@ def note_write(walk: Walk, g: Graph, target: Cell) -> None:
             return
         if root not in frame.cells:
             frame.cells[root] = Saved(root)
+
+
+def attribute(walk: Walk, g: Graph, changed: dict[Place, Any], place: Place) -> Any:
+    """An attribute at the end of a block: what the block made it, or what it is outside."""
+    return changed[place] if place in changed else walk.attribute(g, walk.owners[place], place[1])
 
 
 def become(walk: Walk, g: Graph, root: Cell, value: Value, examples: tuple[Any, ...]) -> None:

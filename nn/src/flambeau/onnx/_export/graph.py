@@ -229,6 +229,8 @@ class Shared:
 
     Attributes:
         reserved: names that are given to no value which has none.
+        stale: tensors that a write to another one may have changed.
+        probing: what is written now is written again, so that nothing is refused yet.
     """
 
     opset: int
@@ -241,6 +243,8 @@ class Shared:
     source: str = ""
     results: list[Any] = field(default_factory=list)
     kept: list[Any] = field(default_factory=list)
+    stale: set[Any] = field(default_factory=set)
+    probing: bool = False
 
 
 class Graph:

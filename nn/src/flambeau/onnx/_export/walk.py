@@ -20,7 +20,7 @@ from flambeau.jit._graph import Value as Symbol
 from flambeau.jit._schemas import Schema
 from flambeau.onnx._export import control, programs
 from flambeau.onnx._export.cells import Cell, Module, annotate, convert, leaves
-from flambeau.onnx._export.effects import Frame, Place, note_write
+from flambeau.onnx._export.effects import Contents, Frame, Place, contents, note_write
 from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value, dtype_of_example
 from flambeau.onnx._export.table import custom, fitting, load
@@ -136,6 +136,8 @@ class Walk:
         self.frames: list[Frame] = []
         self.attributes: dict[Place, Any] = {}
         self.owners: dict[Place, Any] = {}
+        self.containers: dict[Place, Any] = {}
+        self.containers_made: Contents = []
 
     def reserve(self, names: Sequence[str]) -> None:
         """Keep names for inputs and outputs, which no other value may have."""
@@ -246,7 +248,12 @@ class Walk:
             value = getattr(owner.object, name)
         else:
             path, value = "", getattr(owner, name)
-        return self.held(g, value, path)
+        if not isinstance(value, list | dict):
+            return self.held(g, value, path)
+        if place not in self.containers:  # the one that the program changes
+            self.containers[place] = self.held(g, value, path)
+            self.containers_made += contents([self.containers[place]])
+        return self.containers[place]
 
     def held(self, g: Graph, value: object, path: str) -> Any:
         """What a module holds, with cells for tensors."""
@@ -342,6 +349,10 @@ class Walk:
         target = self.target(self.schema(step), step.kind.rpartition("::")[2], given)
         if target is not None:
             note_write(self, g, target)
+        for cell in leaves(given):
+            cell.need_fresh(g)
+        if target is not None:
+            target.leave_stale(g)
         back = [self.compute(step, self.example(given, at)) for at in range(self.count)]
         cells = _known_cells(given)
 
