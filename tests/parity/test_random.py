@@ -515,6 +515,55 @@ def test_tensors_of_any_layout_are_filled_as_pytorch_fills_them(name, layout, dt
     torch.set_rng_state(before)
 
 
+@needs_fma
+@pytest.mark.parametrize("kind", ["same", "turned", "one", "row", "itself", "double", "float"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_tensors_of_any_layout_are_filled_with_the_probabilities_of_a_tensor(kind, layout, dtype):
+    before = torch.get_rng_state()
+    torch.manual_seed(3)
+    generator = fb.Generator().manual_seed(3)
+
+    def given(lib: Any, view: Any) -> Any:
+        p = (lib.arange(float(view.numel())) / max(view.numel(), 1)).reshape(view.shape)
+        p = p.to(view.dtype)
+        kinds: dict[str, Callable[[], Any]] = {
+            "same": lambda: p,
+            "turned": lambda: p.t().contiguous().t() if p.dim() == 2 else p,
+            "one": lambda: p.new_tensor(0.4),
+            "row": lambda: p[:1] if p.dim() else p,
+            "itself": lambda: view.copy_(p),
+            "double": p.double,
+            "float": p.float,
+        }
+        return kinds[kind]()
+
+    ours = fb.zeros(8, 9, dtype=getattr(fb, str(dtype).removeprefix("torch.")))
+    theirs = torch.zeros(8, 9, dtype=dtype)
+    for _ in range(2):
+        view, other = LAYOUTS[layout](ours), LAYOUTS[layout](theirs)
+        p, q = given(fb, view), given(torch, other)
+        version = view._version
+        assert view.bernoulli_(p, generator=generator) is view
+        other.bernoulli_(q)
+        assert view._version == ours._version == version + 1
+        assert ours.double().tolist() == theirs.double().tolist()
+        assert generator.get_state().tolist() == torch.get_rng_state().tolist()
+    torch.set_rng_state(before)
+
+
+@pytest.mark.parametrize("wrong", [[0.5, 1.5, 0.5], [0.5, float("nan"), 0.5], [-0.1, 0.5, 0.5]])
+def test_probabilities_that_are_none_are_refused_before_anything_is_written(wrong):
+    x, state = fb.full((3,), 7.0), fb.get_rng_state().tolist()
+    for p in (fb.tensor(wrong), fb.tensor(wrong, dtype=fb.float64)):
+        with pytest.raises(RuntimeError, match="Expected p_in >= 0 && p_in <= 1"):
+            x.bernoulli_(p)
+    with pytest.raises(RuntimeError, match="expand"):
+        x.bernoulli_(fb.full((2,), 0.5))
+    assert x.tolist() == [7.0] * 3
+    assert fb.get_rng_state().tolist() == state
+
+
 @pytest.mark.parametrize("name", FILLS)
 def test_what_may_not_be_filled_is_as_it_was(name):
     given = FILLS[name][-1]

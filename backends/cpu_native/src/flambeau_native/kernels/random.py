@@ -176,16 +176,22 @@ def randint(low: int, high: int, shape: Shape, dtype: DType, generator: Generato
 
 def bernoulli(p: Array, generator: Generator) -> Array:
     """1 where a uniform number is less than `p`."""
-    kind = p.dtype
-    if not p.size or (kind != FLOAT32 and kind != FLOAT64):
+    if p.dtype not in (FLOAT32, FLOAT64) or not p.size:
         return _bernoulli(p, generator)
-    drawn = np.empty(p.shape, kind)
-    with generator.lock:
-        if kind == FLOAT32:
-            native.uniform_f32(drawn, generator.engine.memory(), p.size, 0.0, 1.0)
-        else:
-            native.uniform_f64(drawn, generator.engine.memory(), p.size, 0.0, 1.0)
-    return np.less(drawn, p).astype(kind)
+    return _below(p, generator).astype(p.dtype)
+
+
+def bernoulli_(a: Array, p: Array, generator: Generator) -> None:
+    if p.dtype not in (FLOAT32, FLOAT64) or not p.size:
+        _assign(a, _bernoulli(p, generator))
+    else:
+        np.copyto(a, _below(p, generator))
+
+
+def _below(p: Array, generator: Generator) -> Array:
+    drawn = np.empty(p.shape, p.dtype)
+    uniform_(drawn, 0.0, 1.0, generator)
+    return np.less(drawn, p)
 
 
 @quiet
@@ -218,10 +224,14 @@ def dropout(a: Array, p: float, generator: Generator) -> tuple[Array, Array]:
 def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Generator) -> Array:
     """ValueError where weights are negative or not finite, or a row has no positive one."""
     draw = _MULTINOMIAL.get(probs.dtype)
-    if draw is None or not probs.flags.c_contiguous or (num_samples > 1 and not replacement):
-        if not ((probs >= 0) & (probs < np.inf)).all() or not (probs > 0).any(-1).all():
-            raise ValueError
+    if draw is None or not probs.flags.c_contiguous:
+        _check_weights(probs)
         return _multinomial(probs, num_samples, replacement, generator)
+    if num_samples > 1 and not replacement:
+        _check_weights(probs)
+        waits = np.empty_like(probs)
+        exponential_(waits, 1.0, generator)
+        return _largest(probs, waits, num_samples)
     columns = probs.shape[-1]
     rows = probs.size // columns
     out, refused = np.empty((*probs.shape[:-1], num_samples), np.int64), np.empty(1, np.uint8)
@@ -232,6 +242,21 @@ def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Ge
     if refused[0]:
         raise ValueError
     return out
+
+
+@quiet
+def _largest(weights: Array, waits: Array, count: int) -> Array:
+    """The indices of the `count` largest quotients of each row, equal ones in their order."""
+    scores = np.divide(weights, waits, out=waits)
+    order = np.negative(scores, out=scores).argsort(-1, kind="stable")
+    return order[..., :count].copy()
+
+
+def _check_weights(weights: Array) -> None:
+    """ValueError where one is negative or not finite, or a row has none that is positive."""
+    greatest = weights.max(-1)
+    if not (weights.min() >= 0 and greatest.min() > 0 and greatest.max() < np.inf):
+        raise ValueError
 
 
 multinomial.checks_weights = True  # pyright: ignore[reportFunctionMemberAccess]
@@ -285,5 +310,5 @@ if native is not None and _reads_the_state():
     ):
         name = fill.__name__[:-1]
         KERNELS[f"{name}_"], KERNELS[name] = fill, _fresh(fill, table, otherwise(name))
-    for kernel in (randint_, randint, randperm, multinomial, dropout, bernoulli):
+    for kernel in (randint_, randint, randperm, multinomial, dropout, bernoulli, bernoulli_):
         KERNELS[kernel.__name__] = kernel

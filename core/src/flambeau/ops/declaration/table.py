@@ -54,6 +54,7 @@ class Op:
 
     Attributes:
         name: the name under which backends offer kernels.
+        filling: that of a kernel that writes into its first argument, of random ops.
         tier: ``"primitive"`` (a backend owes it) or ``"composite"`` (it decomposes).
         body: the shape rule on `Spec`s of a primitive, the decomposition on tensors of a composite.
         out: dtype of the result: ``"same"`` as the first tensor, a dtype, None to ask the backend.
@@ -84,6 +85,7 @@ class Op:
     ) -> None:
         self.body = body
         self.name = body.__name__.lstrip("_")
+        self.filling = f"{self.name}_"
         self.tier = tier
         self.out = out
         self.promotes = promotes

@@ -298,7 +298,9 @@ def integer_range(low: int, high: int | None, dtype: DType) -> tuple[int, int]:
                 f"but got from={low} >= to={high}; swap or widen the bounds"
             )
         if floating:
-            given = low, high
+            given, exact = (low, high), 1 << _DIGITS[dtype]
+            if -exact <= low and high <= exact:
+                return given  # the dtype has all integers between them
             low, high = _least(low, dtype), _beyond(high, dtype)
             if low >= high:
                 raise RuntimeError(
@@ -318,6 +320,8 @@ def fill_order(shape: Shape, stride: Shape) -> tuple[int, ...]:
     >>> fill_order((2, 3), (1, 2))
     (1, 0)
     """
+    if len(shape) < 2:
+        return tuple(range(len(shape)))
     long = [d for d in range(len(shape)) if shape[d] != 1]
     placed = iter(sorted(long, key=lambda d: -stride[d]))
     return tuple(next(placed) if shape[d] != 1 else d for d in range(len(shape)))

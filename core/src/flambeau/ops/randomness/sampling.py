@@ -55,6 +55,9 @@ from flambeau.ops.randomness import random as streams
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
 
+Draw = Callable[[tuple[int, ...], Any], Any]
+"""From a shape and a backend an array of new numbers."""
+
 STD_IS_POSITIVE = True
 """Whether a tensor of standard deviations is refused if one of them is negative."""
 
@@ -65,7 +68,6 @@ class RandomOp(Op):
     def __init__(self, body: Callable[..., Any], shape: Callable[..., Sequence[int]]) -> None:
         super().__init__(body, "composite", differentiable=False)
         self._shape = shape
-        self.filling = f"{self.name}_"  # the kernel that writes into its first argument
 
     def decomposed(self, be: BoundBackend) -> Callable[..., Any]:
         """The stream's numbers as a native array; on ``meta``, only their shape."""
@@ -258,6 +260,8 @@ def randn_like(
 
 def _whole(where: str, name: str, bound: object) -> int:
     """A bound as an integer; TypeError for what is none, a float of whole value too."""
+    if type(bound) is int:
+        return bound
     if not hasattr(bound, "__index__"):
         raise TypeError(f"{where}(): argument {name!r} must be int, not {type(bound).__name__}")
     return sizes((bound,), name)[0]
@@ -483,12 +487,16 @@ def bernoulli(
     return finished(wrap(x._be, native, x.dtype), False, out)
 
 
-def _bernoulli_native(p: Tensor, dtype: DType, generator: Generator) -> Any:
-    p = drawable(p)
+def _check_probabilities(p: Tensor) -> None:
     if p.dtype.category != 2:
         raise RuntimeError(f"expected a floating tensor of probabilities, got {p.dtype}")
     text = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
     check_values(p, 0.0, 1.0, text)
+
+
+def _bernoulli_native(p: Tensor, dtype: DType, generator: Generator) -> Any:
+    p = drawable(p)
+    _check_probabilities(p)
     return cast(_bernoulli(p.detach().contiguous(), generator), dtype)._a
 
 
@@ -665,7 +673,11 @@ def _check_std(std: float) -> None:
 
 
 def _filled(
-    x: Tensor, op: RandomOp, numbers: tuple[float, ...], generator: Generator | None
+    x: Tensor,
+    op: Op,
+    numbers: tuple[Any, ...],
+    generator: Generator | None,
+    otherwise: Draw | None = None,
 ) -> Tensor:
     """Write fresh numbers of `op`, in one pass where the device has a kernel that does so."""
     be = x._be
@@ -684,6 +696,9 @@ def _filled(
                 st = storage_of(x)
             st.version += 1
             return x
+    if otherwise is not None:
+        return _filled_by(x, otherwise)
+    assert isinstance(op, RandomOp)
     if op is _normal and not x.is_contiguous():
         # PyTorch draws for those one number at a time, whatever their size.
         op = _normal_serial
@@ -695,7 +710,7 @@ def _filled(
     return _filled_by(x, draw)
 
 
-def _filled_by(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
+def _filled_by(x: Tensor, draw: Draw) -> Tensor:
     """Write fresh numbers in the order in which PyTorch visits the elements of `x`."""
     if recording() and x.requires_grad:
         _inplace.check_recorded_write(x)
@@ -790,14 +805,18 @@ def bernoulli_(
     if isinstance(p, Tensor):
         if p._be is not input._be:
             p = written(input, p)
-        order = streams.fill_order(tuple(input._a.shape), input.stride())
-        probabilities = p.expand(tuple(input._a.shape)).permute(order)
-        return _filled_by(
-            input,
-            lambda s, be: _bernoulli_native(
-                probabilities, input.dtype, generator_for(be.device, generator)
-            ),
-        )
+        shape = tuple(input._a.shape)
+        probabilities = p if p._a.shape == shape else p.expand(shape)
+
+        def draw(_: object, be: Any) -> Any:
+            order = streams.fill_order(tuple(input._a.shape), input.stride())
+            source = generator_for(be.device, generator)
+            return _bernoulli_native(probabilities.permute(order), input.dtype, source)
+
+        if p.dtype is input.dtype:
+            _check_probabilities(p)
+            return _filled(input, _bernoulli, (probabilities._a,), generator, draw)
+        return _filled_by(input, draw)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return _filled(input, _bernoulli_scalar, (float(p),), generator)
