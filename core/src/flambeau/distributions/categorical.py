@@ -123,10 +123,13 @@ class Categorical(Distribution):
         if not isinstance(sample_shape, Size):
             sample_shape = Size(sample_shape)
         probs, shape = self.probs, self._extended_shape(sample_shape)
-        if probs.dim() > 2:
+        dim = probs.dim()
+        if dim > 2:
             probs = probs.reshape(-1, self._num_events)
         samples = fb.multinomial(probs, sample_shape.numel(), True)
-        return (samples.T if probs.dim() == 2 else samples).reshape(shape)
+        if dim == 1 == len(shape):
+            return samples
+        return (samples if dim == 1 else samples.T).reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

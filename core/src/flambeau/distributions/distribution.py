@@ -275,6 +275,8 @@ class Distribution:
             sample_shape = Size(sample_shape)
         if not (sample_shape or self._event_shape):
             return self._batch_shape
+        if not (self._batch_shape or self._event_shape):
+            return sample_shape
         return sample_shape + self._batch_shape + self._event_shape
 
     def _drawn_from(self, parameter: Tensor, sample_shape: Sequence[int]) -> Tensor:

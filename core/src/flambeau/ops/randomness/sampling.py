@@ -575,8 +575,8 @@ def multinomial(
         )
     be = x._be
     g = generator_for(be.device, generator)
-    weights = x.detach()
-    if not x.numel():
+    weights = x.detach() if x._rg else x
+    if 0 in x._a.shape:
         _check_weights(weights)
         shape = (*x._a.shape[:-1], num_samples)
         return finished(zeros(shape, dtype=D.int64, device=x.device), False, out)
