@@ -115,6 +115,9 @@ gc.collect()
 grown = fb.cpu.memory_stats()["allocated_bytes.all.current"] - allocated
 if grown > 16 << 20:
     sys.exit(f"{grown} bytes are kept")
+held = fb.empty(1 << 22)
+if fb.cpu.memory_stats()["allocated_bytes.all.current"] < allocated + grown + (1 << 24):
+    sys.exit("memory is not counted any more")
 print(stopped)
 """
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -199,13 +201,23 @@ def test_switched_off_the_pool_keeps_nothing_and_what_comes_back_is_freed() -> N
     assert is_pooled(empty(LARGE, np.float32)) and statistics().limit > 0
 
 
+@contextmanager
+def turn_taken() -> Iterator[None]:
+    """As somebody has the turn to change the pool."""
+    del allocator._pool.turn[0]
+    try:
+        yield
+    finally:
+        allocator._pool.turn = [None]
+
+
 def test_a_lease_that_ends_inside_the_pool_does_not_deadlock() -> None:
     a = empty(LARGE, np.float32)
-    with allocator._pool.lock:
+    with turn_taken():
         del a
         b = empty(LARGE, np.float32)
     assert b.shape == LARGE
-    living = statistics().allocated  # what happened while the lock was taken is counted
+    living = statistics().allocated  # what happened while the turn was taken is counted
     assert kept() >= SIZE
     del b
     assert statistics().allocated < living
@@ -253,12 +265,49 @@ def test_threads_never_share_memory_and_no_byte_is_lost(monkeypatch) -> None:
     assert kept() <= 4 * SIZE
 
 
+class Stopped(BaseException):
+    pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer signals")
+def test_the_pool_serves_and_counts_after_interrupts() -> None:
+    def stop(*_: object) -> None:
+        raise Stopped
+
+    gc.collect()
+    before, random = statistics().allocated, np.random.default_rng(0)
+    previous = signal.signal(signal.SIGALRM, stop)
+    stopped = 0
+    try:
+        while stopped < 2000:
+            held = []
+            try:
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 4e-4))
+                try:
+                    while True:
+                        held.append(empty(LARGE, np.float32))
+                        held[random.integers(-len(held), len(held)) :] = []
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except Stopped:
+                stopped += 1
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    del held
+    assert statistics().allocated == before
+    assert allocator._pool.turn == [None] and not allocator._pool.notes
+    a = empty(LARGE, np.float32)
+    first = address(a)
+    del a
+    assert address(empty(LARGE, np.float32)) == first
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_child_forked_while_the_lock_is_taken_has_a_working_pool() -> None:
+def test_a_child_forked_while_the_turn_is_taken_has_a_working_pool() -> None:
     a = empty(LARGE, np.float32)
     a.fill(3)
-    with allocator._pool.lock:
+    with turn_taken():
         child = os.fork()
         if not child:
             good = False

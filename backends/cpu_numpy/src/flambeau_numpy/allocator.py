@@ -14,7 +14,7 @@ may use, at most 2048). Where the bound is reached, the sizes unused for longest
 from __future__ import annotations
 
 import os
-import threading
+import time
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Sequence
@@ -72,12 +72,14 @@ class _Return(weakref.ref):  # type: ignore[type-arg]
 class _Pool:
     """Free blocks by size, and figures of what is lent.
 
-    The lock is never waited for.  A lease may end anywhere, inside this code too, and in any
-    thread: it leaves a note, which the next one who asks for memory settles, as does whoever finds
-    the lock taken: what came back, or the number of bytes of a block that was made.
+    Whoever has the turn may change it.  The turn is never waited for.  A lease may end anywhere,
+    inside this code too, and in any thread: it leaves a note, which the next one who asks for
+    memory settles, as does whoever finds the turn taken: what came back, or the number of bytes of
+    a block that was made, negative if it was lost.
 
     An interrupt is raised between any call and what follows, so that what belongs together is done
-    without a call in between.
+    without a call in between.  A lock whose ``acquire`` is interrupted stays locked, and from then
+    on nothing comes back: the turn is therefore the one element of a list, which ``del`` takes.
     """
 
     def __init__(self, limit: int, enabled: bool) -> None:
@@ -91,7 +93,7 @@ class _Pool:
         self._begin()
 
     def _begin(self) -> None:
-        self.lock = threading.Lock()
+        self.turn: list[None] = [None]
         # In the order in which sizes were last returned.
         self.free: OrderedDict[int, list[_Block]] = OrderedDict()
         self.cached = 0  # bytes in free blocks
@@ -99,16 +101,24 @@ class _Pool:
     def lease(self, size: int) -> _Lease:
         """A block of exactly `size` bytes on loan."""
         block = self.block(size)
-        lease = block.view(_Lease)
-        back = _Return(lease, self.returned)
+        try:
+            lease = block.view(_Lease)
+            back = _Return(lease, self.returned)
+        except BaseException:
+            self.notes += (-size,)
+            raise
         back.block = block
         self.lent[back] = None
         return lease
 
     def block(self, size: int) -> _Block:
         """A block of exactly `size` bytes, a free one if there is one."""
-        if self.lock.acquire(False):
-            dropped = None  # its memory goes back to the system outside of the lock
+        try:
+            del self.turn[0]
+        except IndexError:
+            pass
+        else:
+            dropped = None  # its memory goes back to the system after the turn
             try:
                 if self.notes:
                     dropped = self._settle()
@@ -118,38 +128,48 @@ class _Pool:
                     self.living = living = self.living + size
                     if living > self.most_living:
                         self.most_living = living
-                    return free.pop()
+                    found = free[-1]
+                    del free[-1]
+                    return found
             finally:
-                self.lock.release()
+                self.turn = [None]
                 del dropped
         made = _new_block(size)
-        self.notes.append(size)
+        self.notes += (size,)
         return made
 
     def settled(self) -> None:
-        """Let the figures include what happened while the lock was taken."""
-        if self.lock.acquire(False):
-            dropped = None
-            try:
-                dropped = self._settle()
-            finally:
-                self.lock.release()
-                del dropped
+        """Let the figures include what happened while somebody had the turn."""
+        try:
+            del self.turn[0]
+        except IndexError:
+            return
+        dropped = None
+        try:
+            dropped = self._settle()
+        finally:
+            self.turn = [None]
+            del dropped
 
     def empty(self) -> None:
         """Return all free blocks to the system."""
         self.settled()
-        # A finalizer that runs while this very thread holds the lock must not wait forever.
-        if self.lock.acquire(timeout=1.0):
+        # A finalizer that runs while this very thread has the turn must not wait forever.
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            made: OrderedDict[int, list[_Block]] = OrderedDict()
             try:
-                made: OrderedDict[int, list[_Block]] = OrderedDict()
-                freed, self.free, self.cached = self.free, made, 0
-            finally:
-                self.lock.release()
+                del self.turn[0]
+            except IndexError:
+                time.sleep(0.001)
+                continue
+            freed, self.free, self.cached = self.free, made, 0
+            self.turn = [None]
             del freed
+            return
 
     def after_fork(self) -> None:
-        """Begin anew: another thread of the parent may have held the lock, half-way through.
+        """Begin anew: another thread of the parent may have had the turn, half-way through.
 
         Free blocks would be copied page by page as they are written, so that keeping them gains
         nothing.
@@ -157,12 +177,13 @@ class _Pool:
         self._begin()
 
     def _settle(self) -> list[_Block]:
-        """Write the notes down; returns what is to be freed when the lock is."""
+        """Write the notes down; returns what is to be freed after the turn."""
         notes, free = self.notes, self.free
         while notes:
             note = notes[0]
             if not isinstance(note, _Return):
-                self.misses += 1
+                if note > 0:
+                    self.misses += 1
                 self.living = living = self.living + note
                 if living > self.most_living:
                     self.most_living = living
