@@ -22,7 +22,7 @@ int hold(Held *held, PyObject *array, int is_written, void **address);
 void release(Held *held, int count);
 
 #define MAX_ARRAYS 12
-#define MAX_FACTORS 4
+#define MAX_FACTORS 5
 
 /* A factor is the integer `first`, or its sum with `second`, or `second` if that is not zero, or how many
    times `second` covers it, or `first` filled up to a multiple of `panel`. */

@@ -24,7 +24,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
 
     if native is None:
         return None
-    from flambeau_native.kernels import KERNELS
+    from flambeau_native.kernels import KERNELS, convolution
     from flambeau_native.kernels._casts import convert
     from flambeau_native.kernels.linalg import few, linear, matrices
     from flambeau_numpy.extending import (
@@ -36,6 +36,8 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     )
 
     follow("flambeau-native", native.set_threads)
+    names = "conv2d", "conv2d_input_grad", "conv2d_weight_grad"
+    convolutions = {name: getattr(convolution, name) for name in names}
     offer_products(
         "flambeau-native",
         sgemm=native.sgemm,
@@ -43,6 +45,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         primitives=native.primitives,
         few=few,
         matrices=matrices if native.has_linear() else None,
+        **(convolutions if native.has_linear() else {}),
     )
     offer_plans("flambeau-native", _compile_plan)
     offer_casts("flambeau-native", convert)

@@ -37,6 +37,7 @@ Linear = Callable[[Array, Array, Array | None], Array | None]
 Primitives = Callable[..., object]
 Few = Callable[[Array, Array], Array | None]
 Matrices = Callable[[Array, Array, Array], bool]
+Convolve = Callable[..., Array | None]
 
 
 class Offered:
@@ -65,9 +66,20 @@ class Offered:
             None where others do better.
         matrices: ``matrices(a, b, out)`` writes a @ b of two matrices to ``out``, which shares no
             memory with them; False where others do better, and nothing is written.
+        conv2d, conv2d_input_grad, conv2d_weight_grad: what the kernels of these names give for
+            their arguments, or None where others do better.
     """
 
-    __slots__ = ("few", "linear", "matrices", "primitives", "sgemm")
+    __slots__ = (
+        "conv2d",
+        "conv2d_input_grad",
+        "conv2d_weight_grad",
+        "few",
+        "linear",
+        "matrices",
+        "primitives",
+        "sgemm",
+    )
 
     def __init__(self) -> None:
         self.sgemm: Sgemm | None = None
@@ -75,13 +87,15 @@ class Offered:
         self.primitives: Primitives | None = None
         self.few: Few | None = None
         self.matrices: Matrices | None = None
+        self.conv2d: Convolve | None = None
+        self.conv2d_input_grad: Convolve | None = None
+        self.conv2d_weight_grad: Convolve | None = None
 
 
 offered = Offered()
 """What products ask for first: of each function that of the package that was asked first."""
 
-_Offer = tuple[Sgemm | None, Linear | None, Primitives | None, Few | None, Matrices | None]
-_offers: dict[str, _Offer] = {}
+_offers: dict[str, dict[str, Any]] = {}
 
 
 def offer_products(
@@ -92,22 +106,43 @@ def offer_products(
     primitives: Primitives | None = None,
     few: Few | None = None,
     matrices: Matrices | None = None,
+    conv2d: Convolve | None = None,
+    conv2d_input_grad: Convolve | None = None,
+    conv2d_weight_grad: Convolve | None = None,
 ) -> None:
     """Let products ask a package first; `Offered` says what the functions are.
 
     A package calls it where it offers its kernels, with everything that it has: what it offered
     before is forgotten.  Of several packages the first one counts, as with kernels.
     """
+    given = {
+        "sgemm": sgemm,
+        "linear": linear,
+        "primitives": primitives,
+        "few": few,
+        "matrices": matrices,
+        "conv2d": conv2d,
+        "conv2d_input_grad": conv2d_input_grad,
+        "conv2d_weight_grad": conv2d_weight_grad,
+    }
     _offers.pop(provider, None)
-    given = sgemm, linear, primitives, few, matrices
-    if any(function is not None for function in given):
+    if any(function is not None for function in given.values()):
         _offers[provider] = given
-    offers = _offers.values()
-    offered.sgemm = next((given[0] for given in offers if given[0] is not None), None)
-    offered.linear = next((given[1] for given in offers if given[1] is not None), None)
-    offered.primitives = next((given[2] for given in offers if given[2] is not None), None)
-    offered.few = next((given[3] for given in offers if given[3] is not None), None)
-    offered.matrices = next((given[4] for given in offers if given[4] is not None), None)
+    for name in given:
+        offers = (each[name] for each in _offers.values())
+        setattr(offered, name, next((made for made in offers if made is not None), None))
+
+
+def asking(name: str, otherwise: Callable[..., Array]) -> Callable[..., Array]:
+    """A kernel that asks what is offered as `name` first, and else is `otherwise`."""
+
+    def kernel(*args: Any) -> Array:
+        ask = getattr(offered, name)
+        if ask is not None and (found := ask(*args)) is not None:
+            return found
+        return otherwise(*args)
+
+    return kernel
 
 
 _ROWS = 16  # parts begin at multiples of this: kernels compute tiles of so many

@@ -14,6 +14,8 @@ from flambeau.plugin import float32, float64, int64
 from flambeau.plugin.plan import Plan, Slot, Step, slots_in
 from flambeau_native.extension import native
 from flambeau_native.kernels import KERNELS
+from flambeau_native.kernels.activation import FEW_RELU
+from flambeau_native.kernels.convolution import conv2d, conv2d_of
 from flambeau_native.kernels.linalg import linear, linear_of, matrices, matrices_of
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.extending import Array, empty, offered
@@ -45,8 +47,8 @@ def _direct(plan: Plan, step: Step) -> Step:
         return _with_kernel(step, _METHODS[op])
     if op == "checked_index" and plan.specs[args[0]][1] is int64:
         return _with_kernel(step, _checked(plan, args[0], kernel))
-    if op == "linear":
-        return _with_kernel(step, _linear(plan, step) or kernel)
+    if op in _LAYERS:
+        return _with_kernel(step, _LAYERS[op](plan, step) or kernel)
     if op == "matmul":
         return _with_kernel(step, _matmul(plan, step) or kernel)
     return step
@@ -62,18 +64,19 @@ def _rectified(plan: Plan, steps: Sequence[Step]) -> Sequence[Step]:
     for i, step in enumerate(steps):
         if step.effect:  # it may write to what a layer reads
             made.clear()
-        elif step.op == "linear" and uses[step.results] == 1:
+        elif step.op in _LAYERS and uses[step.results] == 1:
             made[step.results] = i
         elif step.op == "relu" and step.args[0] in made and step.kernel is KERNELS["relu"]:
             layer = steps[made[step.args[0]]]
-            if (kernel := _linear(plan, layer, relu=True)) is not None:
+            if (kernel := _LAYERS[layer.op](plan, layer, relu=True)) is not None:
                 needless.add(made[step.args[0]])
-                replaced[i] = Step("linear_relu", kernel, layer.args, step.results)
+                replaced[i] = Step(f"{layer.op}_relu", kernel, layer.args, step.results)
     return [replaced.get(i, step) for i, step in enumerate(steps) if i not in needless]
 
 
 def _asks(op: str, kernel: Any) -> bool:
     """Whether a kernel of `op` asks what is offered as NumPy's does, whoever made it."""
+    kernel = getattr(kernel, "__wrapped__", kernel)  # by what keeps channels last
     return getattr(kernel, "__code__", None) is NUMPY[op].__code__
 
 
@@ -85,6 +88,26 @@ def _linear(plan: Plan, step: Step, relu: bool = False) -> Callable[..., Any] | 
     if not _row_major(plan, step.reads) or len(weight) != 2 or shape[-1:] != weight[1:]:
         return None
     return linear_of(shape, weight[0], relu=relu) if all(b == weight[:1] for b in bias) else None
+
+
+def _conv2d(plan: Plan, step: Step, relu: bool = False) -> Callable[..., Any] | None:
+    """The kernel of `conv2d` for these layouts; None where it has to ask."""
+    if not _asks("conv2d", step.kernel) or offered.conv2d is not conv2d:
+        return None
+    if not _row_major(plan, step.reads):
+        return None
+    image, weight, *bias = [plan.specs[slot][0] for slot in step.reads]
+    if any(b != weight[:1] for b in bias):
+        return None
+    signs = prod(plan.specs[step.results][0]) >= FEW_RELU  # else the kernel of relu is NumPy's
+    return conv2d_of(image, weight, *step.args[3:], relu=(1 if signs else 2) if relu else 0)
+
+
+_LAYERS: dict[str, Callable[..., Callable[..., Any] | None]] = {
+    "linear": _linear,
+    "conv2d": _conv2d,
+}
+"""What makes a kernel for the layouts of a plan, with relu behind it if that is asked for."""
 
 
 def _matmul(plan: Plan, step: Step) -> Callable[..., Any] | None:

@@ -9,7 +9,8 @@ package does.  What only a package of this device needs is here:
 * the kernel to fall back on, by the name of its op: `KERNELS`;
 * threads: `follow` tells a package how many there are, now and whenever that changes;
 * matrix products that use them: `multiply`, `product`, `spread`;
-* what all products ask first: a package gives it by `offer_products`, `offered` is what is given;
+* what all products ask first: a package gives it by `offer_products`, `offered` is what is given,
+  and a kernel that is `asking` asks it;
 * captured plans as a whole: a package runs them by `offer_plans`;
 * arrays in another dtype: a package converts them by `offer_casts`;
 * whether indices are in range: a package looks by `offer_indices`;
@@ -32,7 +33,7 @@ from flambeau_numpy.indices import offer_indices
 from flambeau_numpy.kernels import KERNELS
 from flambeau_numpy.plans import offer_plans
 from flambeau_numpy.pointwise import Array, Kernel
-from flambeau_numpy.products import multiply, offer_products, offered, product, spread
+from flambeau_numpy.products import asking, multiply, offer_products, offered, product, spread
 from flambeau_numpy.silence import quiet, silent
 from flambeau_numpy.threads import follow
 
@@ -46,6 +47,7 @@ __all__ = [
     "Array",
     "Generator",
     "Kernel",
+    "asking",
     "empty",
     "follow",
     "multiply",

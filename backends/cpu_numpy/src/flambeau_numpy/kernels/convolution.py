@@ -21,7 +21,7 @@ from flambeau_numpy.kernels import _depthwise
 from flambeau_numpy.kernels._unfold import Pair, Plan
 from flambeau_numpy.kernels._volumes import Stack, Triple
 from flambeau_numpy.pointwise import Array
-from flambeau_numpy.products import multiply
+from flambeau_numpy.products import asking, multiply
 from flambeau_numpy.silence import quiet
 
 
@@ -247,9 +247,9 @@ def conv3d_weight_grad(
 
 
 KERNELS = {
-    "conv2d": conv2d,
-    "conv2d_input_grad": conv2d_input_grad,
-    "conv2d_weight_grad": conv2d_weight_grad,
+    "conv2d": asking("conv2d", conv2d),
+    "conv2d_input_grad": asking("conv2d_input_grad", conv2d_input_grad),
+    "conv2d_weight_grad": asking("conv2d_weight_grad", conv2d_weight_grad),
     "conv3d": conv3d,
     "conv3d_input_grad": conv3d_input_grad,
     "conv3d_weight_grad": conv3d_weight_grad,

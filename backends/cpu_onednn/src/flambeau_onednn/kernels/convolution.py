@@ -1,7 +1,8 @@
 """Convolution of images and volumes, and its two gradients.
 
-float32 and bfloat16 are computed by oneDNN. Other dtypes, empty arrays, and what oneDNN has no
-implementation for on this processor are left to the NumPy kernel, and so is what it does faster.
+float32 and bfloat16 are computed by oneDNN. What is offered (`asking`), other dtypes, empty arrays,
+and what oneDNN has no implementation for on this processor are left to others, and so is what the
+NumPy kernel does faster.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.extending import BFLOAT16
+from flambeau_numpy.extending import BFLOAT16, asking
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_onednn.library import onednn
 from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS, FORWARD, Convolution
@@ -107,12 +108,9 @@ def _weight_grad(name: str) -> Callable[..., Array]:
     return weight_grad
 
 
-KERNELS = {
-    f"conv{n}d{suffix}": make(f"conv{n}d{suffix}")
-    for n in (2, 3)
-    for suffix, make in (
-        ("", _forward),
-        ("_input_grad", _input_grad),
-        ("_weight_grad", _weight_grad),
-    )
-}
+_MAKERS = {"": _forward, "_input_grad": _input_grad, "_weight_grad": _weight_grad}
+
+KERNELS = {f"conv3d{suffix}": make(f"conv3d{suffix}") for suffix, make in _MAKERS.items()}
+for suffix, make in _MAKERS.items():
+    name = f"conv2d{suffix}"
+    KERNELS[name] = asking(name, make(name))
