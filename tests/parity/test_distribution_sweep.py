@@ -9,13 +9,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import distribution_sweep  # noqa: E402 - torch may be absent
+import flambeau as fb  # noqa: E402
 
 FEW = ["Bernoulli", "Dirichlet", "Gamma numbers", "Normal", "Poisson"]
 
 
 def test_of_what_some_families_answer_99_in_100_is_what_pytorch_answers() -> None:
     total, same, wrong = distribution_sweep.sweep(FEW)
-    assert set(total) == {"repr", "shapes", "values", "gradients", "errors", "bad parameters"}
+    kinds = {"repr", "shapes", "values", "gradients", "errors", "bad parameters"}
+    assert kinds <= set(total) <= {*kinds, "NaN in PyTorch"}
     assert same.total() >= 0.99 * total.total(), wrong
 
 
@@ -33,4 +35,15 @@ def test_an_answer_that_is_another_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(distribution_sweep, "answers", off)
     wrong = distribution_sweep.sweep(["Normal"])[2]
-    assert wrong == ["Normal, float64, : log_prob of 0", "Normal, float32, : log_prob of 0"]
+    assert wrong == [
+        f"Normal, {dtype}, {how}: log_prob of 0"
+        for how in ("", "unchecked")
+        for dtype in ("float64", "float32")
+    ]
+
+
+def test_numbers_where_pytorch_has_none_are_told_from_others() -> None:
+    mine, reference = fb.tensor([1.0, 2.0]), torch.tensor([float("nan"), 2.0])
+    found = distribution_sweep.without_holes([mine], [reference])
+    assert found[0].tolist() == [1.0, 2.0]
+    assert distribution_sweep.without_holes(mine[:1], reference) is reference
