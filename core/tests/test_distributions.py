@@ -16,7 +16,7 @@ import pytest
 
 import flambeau as fb
 import flambeau.distributions as D
-from flambeau.distributions import _symmetric, _tails
+from flambeau.distributions import _symmetric, _tails, relaxed_bernoulli, relaxed_categorical
 from flambeau.distributions.kl import _registry
 
 DEVICES = ("cpu", "ref")
@@ -670,3 +670,29 @@ def test_the_inverse_of_von_mises_takes_few_quadratures(monkeypatch, concentrati
     found = law.icdf(levels)
     assert len(quadratures) < 50  # 64 halvings of 262,144 levels took half a minute
     fb.testing.assert_close(law.cdf(found), levels, rtol=1e-6, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: D.ContinuousBernoulli(0.3, lims=(0.4,)), "lims must be two numbers"),
+        (lambda: D.Normal(0.0, 1.0).expand((2,), _instance=3), "must be Distribution, not int"),
+        (lambda: D.AffineTransform("a", 1.0), "'loc' must be a number or a Tensor, not str"),
+        (lambda: D.AffineTransform(0.0, 1.0, event_dim="a"), "'event_dim' must be int, not str"),
+    ],
+)
+def test_what_cannot_be_an_argument_is_named(call: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+def test_a_temperature_may_be_a_number() -> None:
+    parameters = {"logits": f64([0.5, -0.5])}
+    for family, value in (
+        (relaxed_bernoulli.LogitRelaxedBernoulli, 0.25),
+        (relaxed_categorical.ExpRelaxedCategorical, [-0.3, -1.35]),
+    ):
+        plain, other = family(0.7, **parameters), family(f64(0.7), **parameters)
+        fb.testing.assert_close(
+            plain.log_prob(f64(value)), other.log_prob(f64(value))
+        )

@@ -193,6 +193,23 @@ def test_quantiles_of_0_and_1_are_the_ends() -> None:
         assert d.icdf(beyond).isnan().all(), name
 
 
+@pytest.mark.parametrize("name", [n for n in CASES if CASES[n][2] in (BOTH, FAR)])
+def test_all_is_below_infinity(name: str) -> None:
+    x = f64(math.inf)
+    d = CASES[name][0]
+    found = d.cdf(x), d.survival_function(x), d.log_cdf(x), d.log_survival_function(x)
+    assert [t.item() for t in found] == [1.0, 0.0, 0.0, -math.inf]
+
+
+@pytest.mark.parametrize("value", [-3.5, -1e-9, 1 + 1e-9, 1e300])
+def test_kumaraswamy_variables_are_between_0_and_1(value: float) -> None:
+    d = D.Kumaraswamy(f64(0.5), f64(3.0), validate_args=False)
+    below, x = float(value > 1), f64(value)
+    assert (d.cdf(x).item(), d.survival_function(x).item()) == (below, 1 - below)
+    assert d.log_cdf(x).item() == (0.0 if below else -math.inf)
+    assert d.log_survival_function(x).item() == (-math.inf if below else 0.0)
+
+
 def test_a_mixture_has_the_tails_of_its_parts() -> None:
     parts = D.Normal(f64([0.0, 1.0]), f64([1.0, 2.0]))
     d = D.MixtureSameFamily(D.Categorical(f64([0.25, 0.75])), parts)
@@ -219,6 +236,9 @@ BEYOND: list[tuple[Any, str, float, float]] = [
         5.1568769485082105e-17,
         0.000394401399947135181,
     ),
+    # (1 + 5x)^-0.2, where df1·x overflows.
+    (D.FisherSnedecor(f64(2.0), f64(0.4)), "survival_function", 1.5e308, 1.67875665497076184e-62),
+    (D.FisherSnedecor(f64(2.0), f64(0.4)), "log_survival_function", 1.5e308, -142.242222332541675),
     (D.FisherSnedecor(f64(49700.0), f64(57.25)), "icdf", 3.75e-298, 0.0350938596938139203),
     (D.FisherSnedecor(f64(835e6), f64(77.75)), "icdf", 3e-298, 0.0464166700357867206),
     (

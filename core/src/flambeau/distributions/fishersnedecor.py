@@ -85,8 +85,13 @@ class FisherSnedecor(BetaTails):
         return normalizer + power - (half1 + half2) * log1p
 
     def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        total = self.df1 * value + self.df2
-        return self.df1 / 2, self.df2 / 2, self.df1 * value / total, self.df2 / total
+        product = self.df1 * value
+        far = product.isinf()
+        product = fb.where(far, 1.0, product)
+        total = product + self.df2
+        x = fb.where(far, 1.0, product / total)
+        y = fb.where(far, self.df2 / self.df1 / fb.where(far, value, 1.0), self.df2 / total)
+        return self.df1 / 2, self.df2 / 2, x, y
 
     def icdf(self, value: Tensor) -> Tensor:
         half1, half2 = self.df1 / 2, self.df2 / 2

@@ -94,7 +94,8 @@ class Kumaraswamy(TransformedDistribution):
     def log_survival_function(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return self.concentration0 * _log_of_rest(self.concentration1 * value.log())
+        inside = value.clamp(0.0, 1.0)
+        return self.concentration0 * _log_of_rest(self.concentration1 * inside.log())
 
     def survival_function(self, value: Tensor) -> Tensor:
         return self.log_survival_function(value).exp()
@@ -107,7 +108,7 @@ class Kumaraswamy(TransformedDistribution):
         # Of a small power x^a it is log(b·x^a).
         far = log_survival > -1e-18
         rest = _log_of_rest(fb.where(far, -1.0, log_survival))
-        first = self.concentration0.log() + self.concentration1 * value.log()
+        first = self.concentration0.log() + self.concentration1 * value.clamp(min=0.0).log()
         return fb.where(far, first, rest)
 
     def icdf(self, value: Tensor) -> Tensor:
