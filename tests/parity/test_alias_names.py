@@ -10,6 +10,7 @@ import pytest
 
 from flambeau.compat import torch_alias
 from flambeau.compat._absent import absent, table
+from flambeau.compat._moved import IMPORTED
 
 torch = pytest.importorskip("torch")
 
@@ -30,6 +31,16 @@ def test_absent_exceptions_are_exceptions():
             theirs, ours = getattr(module, name), absent(f"{path}.{name}")
             if inspect.isclass(theirs) and issubclass(theirs, BaseException):
                 assert issubclass(ours, Exception), f"{path}.{name}"
+
+
+@pytest.mark.parametrize("below", IMPORTED)
+def test_modules_of_python_are_found_where_files_of_pytorch_import_them(below):
+    theirs = importlib.import_module(f"torch.{below}")
+    with torch_alias():
+        ours = importlib.import_module(f"torch.{below}")
+        assert ours is not theirs
+        for name in IMPORTED[below].split():
+            assert getattr(ours, name) is getattr(theirs, name) is importlib.import_module(name)
 
 
 @pytest.mark.parametrize("tree", [{"a": 1, "b": [2, (3, 4)]}, [], 5, ((1, [2]), {"x": {}})])

@@ -112,6 +112,37 @@ _BESIDE = {
 }
 """What PyTorch's files of distributions import, and programs import from any of them."""
 
+IMPORTED = {
+    "autograd.function": "functools inspect itertools warnings",
+    "distributions.kl": "math warnings",
+    "distributions.transforms": "functools math operator",
+    "hub": "hashlib json os re shutil sys tempfile uuid warnings zipfile",
+    "nn.functional": "importlib math warnings",
+    "nn.init": "math warnings",
+    "nn.modules.activation": "warnings",
+    "nn.modules.conv": "math",
+    "nn.modules.loss": "math",
+    "nn.modules.module": "functools inspect itertools warnings weakref",
+    "nn.modules.rnn": "math numbers warnings weakref",
+    "nn.modules.transformer": "copy warnings",
+    "nn.modules.utils": "collections",
+    "nn.parallel.data_parallel": "operator warnings",
+    "nn.parallel.distributed": "copy inspect itertools logging os sys warnings weakref",
+    "nn.utils.rnn": "warnings",
+    "optim.lr_scheduler": "math types warnings",
+    "optim.optimizer": "functools warnings",
+    "optim.swa_utils": "itertools math warnings",
+    "overrides": "collections contextlib functools sys types warnings",
+    "random": "contextlib warnings",
+    "serialization": """copyreg functools io os pickle re shutil struct sys tarfile tempfile
+        threading warnings""",
+    "utils.checkpoint": "contextlib itertools platform uuid warnings",
+    "utils.data.dataloader": """contextlib functools itertools logging os queue threading warnings
+        weakref""",
+}
+"""Python's own modules that PyTorch's files import, and programs take from there: an argument's
+default is ``torch.serialization.pickle``."""
+
 
 def moved(below: str) -> dict[str, Any]:
     """The names of a path below ``torch`` that other modules of flambeau have."""
@@ -123,4 +154,6 @@ def moved(below: str) -> dict[str, Any]:
         module = importlib.import_module(home)
         listed = module.__all__ if names == _ALL else names.split()
         found.update((name, getattr(module, name)) for name in listed)
+    for name in IMPORTED.get(below, "").split():
+        found[name] = importlib.import_module(name)
     return found
