@@ -5,6 +5,7 @@ import io
 import pytest
 
 import flambeau as fb
+from flambeau import nn
 from flambeau.nn import functional as F
 
 runtime = pytest.importorskip("onnxruntime")
@@ -229,3 +230,45 @@ def test_a_dynamic_dimension_is_not_squeezed_in_silence(opset):
     with pytest.raises(fb.onnx.OnnxExporterError, match="dimension 1, which is dynamic"):
         exported(1)
     assert exported(0).tell()
+
+
+def seen(kind):
+    """Which of four keys four queries see; the third sees none."""
+    kept = fb.tensor([[1, 0, 1, 0], [0, 1, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]]).bool()
+    return kept if kind is fb.bool else fb.zeros(4, 4).masked_fill(~kept, -INF)
+
+
+@OPSETS
+@pytest.mark.parametrize("kind", [fb.bool, fb.float32], ids=str)
+@pytest.mark.parametrize("size", [2, 3, 4, 32])
+def test_attention_has_its_bits_again_and_a_query_without_keys_has_zeros(opset, kind, size):
+    fb.manual_seed(0)
+    query, key, value = (fb.randn(2, 4, size) for _ in range(3))
+    key[0, 0, 0] = NAN
+    for wanted, found, again in results(
+        lambda q, k, v, mask: (
+            F.scaled_dot_product_attention(q, k, v, mask),
+            F.scaled_dot_product_attention(q, v, k, scale=0.3),
+            F.scaled_dot_product_attention(v, q, v, is_causal=True),
+        ),
+        *(query, key, value, seen(kind)),
+        opset=opset,
+    ):
+        assert fb.equal(again.nan_to_num(7.0), wanted.nan_to_num(7.0))
+        assert fb.allclose(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("layer", [nn.TransformerEncoderLayer, nn.TransformerDecoderLayer])
+@pytest.mark.parametrize(("size", "heads"), [(6, 2), (8, 2), (12, 4), (64, 2)])
+def test_layers_of_transformers_have_their_bits_for_heads_of_any_size(layer, size, heads):
+    fb.manual_seed(0)
+    network = layer(size, heads, 16, activation="gelu").eval()
+    inputs = [fb.randn(5, 3, size) for _ in range(1 + (layer is nn.TransformerDecoderLayer))]
+    file = io.BytesIO()
+    fb.onnx.export(network, tuple(inputs), file)
+    with fb.no_grad():
+        wanted = network(*inputs)
+        assert fb.equal(fb.onnx.load(io.BytesIO(file.getvalue()))(*inputs), wanted)
+    session = runtime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
+    feed = {i.name: x.numpy() for i, x in zip(session.get_inputs(), inputs, strict=True)}
+    assert fb.allclose(fb.from_numpy(session.run(None, feed)[0]), wanted, rtol=1e-5, atol=1e-5)

@@ -134,8 +134,8 @@ def attention(
         raise UnsupportedOperatorError("attention with fewer heads of keys than of queries")
     dtype = query.dtype
     factor = 1 / math.sqrt(query.static(-1)) if scale is None else scale
-    scores = g.matmul(query, g.swap(key, -1, -2))
-    scores = g.op("Mul", scores, g.constant(factor, dtype))
+    # As the program rounds, so that what is imported has its bits.
+    scores = g.matmul(g.op("Mul", query, g.constant(factor, dtype)), g.swap(key, -1, -2))
     if is_causal:
         rows, columns = g.size(query, -2), g.size(key, -2)
         ones = g.filled([rows, columns], 1, fb.float32)
@@ -144,12 +144,17 @@ def attention(
         else:
             g.needs(14, "a causal mask of dynamic size")
             attn_mask = g.cast(g.op("Trilu", ones, upper_i=0), fb.bool)
+    zero = g.constant(0, dtype)
     if attn_mask is not None:
         if attn_mask.dtype is fb.bool:
-            scores = g.op("Where", attn_mask, scores, g.constant(-math.inf, dtype))
-        else:
-            scores = g.op("Add", scores, attn_mask)
-    weights = g.op("Softmax", scores, axis_i=query.rank - 1)
+            attn_mask = g.op("Where", attn_mask, zero, g.constant(-math.inf, dtype))
+        scores = g.op("Add", scores, g.cast(attn_mask, dtype))
+    weights = g.op("Softmax", scores, axis_i=scores.rank - 1)
+    if attn_mask is not None and not is_causal:
+        # A query that sees no key has weights of 0. Causal ones see the first.
+        largest = g.reduce("ReduceMax", scores, [scores.rank - 1], keepdim=True)
+        blind = g.op("Less", largest, g.constant(fb.finfo(dtype).min, dtype))
+        weights = g.op("Where", blind, zero, weights)
     if dropout_p:
         raise UnsupportedOperatorError("dropout in attention; export with TrainingMode.EVAL")
     return g.matmul(weights, value)
