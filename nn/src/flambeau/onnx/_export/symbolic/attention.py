@@ -147,8 +147,10 @@ def attention(
     zero = g.constant(0, dtype)
     if attn_mask is not None:
         if attn_mask.dtype is fb.bool:
-            attn_mask = g.op("Where", attn_mask, zero, g.constant(-math.inf, dtype))
-        scores = g.op("Add", scores, g.cast(attn_mask, dtype))
+            bias = g.op("Where", attn_mask, zero, g.constant(-math.inf, dtype))
+        else:
+            bias = g.cast(attn_mask, dtype)
+        scores = g.op("Add", scores, bias)
     weights = g.op("Softmax", scores, axis_i=scores.rank - 1)
     if attn_mask is not None and not is_causal:
         # A query that sees no key has weights of 0. Causal ones see the first.
