@@ -318,6 +318,29 @@ def test_gradients_become_zeros_and_are_not_copied(torch):
     assert layer.bias.grad.tolist() == [0]
 
 
+def test_saved_counts_of_steps_do_not_go_on(torch):
+    layers = [torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)]
+    layers[1].load_state_dict(layers[0].state_dict())
+    one, other = (torch.optim.Adam(layer.parameters(), 0.1) for layer in layers)
+
+    def step(layer, optimizer):
+        layer(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+
+    step(layers[0], one)
+    saved = one.state_dict()
+    layers[1].load_state_dict(layers[0].state_dict())
+    other.load_state_dict(saved)
+    step(layers[0], one)
+    layers[1].weight.grad = layers[0].weight.grad.clone()
+    layers[1].bias.grad = layers[0].bias.grad.clone()
+    other.step()
+    assert [type(of["step"]) for of in saved["state"].values()] == [int, int]
+    assert [of["step"] for of in saved["state"].values()] == [1, 1]
+    assert [of["step"] for of in other.state_dict()["state"].values()] == [2, 2]
+    assert layers[1].weight.tolist() == layers[0].weight.tolist()
+
+
 def test_statistics_may_divide_by_the_plain_variance(torch):
     found = torch.nn.InstanceNorm1d(1, eps=0)(torch.tensor([[[1.0, 3.0]]]))
     assert found.tolist() == [[[-1, 1]]]

@@ -693,6 +693,4 @@ def test_a_temperature_may_be_a_number() -> None:
         (relaxed_categorical.ExpRelaxedCategorical, [-0.3, -1.35]),
     ):
         plain, other = family(0.7, **parameters), family(f64(0.7), **parameters)
-        fb.testing.assert_close(
-            plain.log_prob(f64(value)), other.log_prob(f64(value))
-        )
+        fb.testing.assert_close(plain.log_prob(f64(value)), other.log_prob(f64(value)))

@@ -215,6 +215,22 @@ def _(zero_grad: Callable[..., Any]) -> Callable[..., object]:
     return to_zeros
 
 
+@_instead_of("flambeau.optim:Optimizer.state_dict")
+def _(state_dict: Callable[..., Any]) -> Callable[..., object]:
+    """Counts of steps are whole numbers, which do not go on when the optimiser does."""
+
+    @wraps(state_dict)
+    def with_counts(self: object) -> object:
+        found = state_dict(self)
+        counts = {
+            key: {**of, "step": int(of["step"])} if isinstance(of, dict) and "step" in of else of
+            for key, of in found["state"].items()
+        }
+        return {**found, "state": counts}
+
+    return with_counts
+
+
 @_instead_of("flambeau:permute")
 def _(permute: Callable[..., Any]) -> Callable[..., object]:
     """Dimensions are also given one by one."""
