@@ -232,8 +232,7 @@ class TestLocks:
             lock.release()
 
 
-OWN_HOOKS = {  # modules whose locks are never waited for, and made anew in a child
-    "backends/cpu_numpy/src/flambeau_numpy/allocator.py",
+OWN_HOOKS = {  # modules whose locks are made anew in a child
     "backends/cpu_numpy/src/flambeau_numpy/products.py",
 }
 NOT_IN_CHILDREN = {  # CUDA itself does not work in a forked child; a store refuses
