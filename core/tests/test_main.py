@@ -12,6 +12,7 @@ import pytest
 import flambeau as fb
 import flambeau._cli.doctor as doctor
 from flambeau.__main__ import main
+from flambeau.ops import OPS as DECLARED
 from flambeau.plugin import API_VERSION, Backend, KernelSet, float32, hookimpl
 from flambeau.plugin.host import PluginHost
 from flambeau.plugin.remedies import install_command
@@ -249,11 +250,14 @@ def test_doctor_names_kernels_that_do_not_take_the_arguments_of_their_op(capsys)
                 "add_": lambda a, b, out: None,
                 "erf": lambda a, *rest, precise=False: a,
                 "gelu": min,  # says nothing of its arguments
+                "normal_": lambda dst, mean, std, generator: None,
+                "uniform_": lambda shape, low, high, dtype, generator: None,
             }
             return KernelSet("flambeau-toy 0.1", kernels)
 
     params = {"add": ("self", "other"), "erf": ("self",), "gelu": ("self", "approximate")}
     ops = {n: SimpleNamespace(**{**vars(op), "params": params.get(n)}) for n, op in OPS.items()}
+    ops |= {name: DECLARED[name] for name in ("normal", "uniform")}
     host = host_of(cpu(), entry("toy", Kernels(backend=Runtime("toy")), "flambeau-toy"), ops=ops)
     status, text, _ = run(capsys, host, "doctor")
     found = [line for line in squeezed(text) if "does not take" in line]
@@ -263,7 +267,16 @@ def test_doctor_names_kernels_that_do_not_take_the_arguments_of_their_op(capsys)
         "(self, other): too many positional arguments",
         "problem toy: the kernel of flambeau-toy 0.1 for 'add_' does not take the arguments "
         "(self, other): missing a required argument: 'out'",
+        "problem toy: the kernel of flambeau-toy 0.1 for 'uniform_' does not take the arguments "
+        "(dst, low, high, generator): missing a required argument: 'generator'",
     ]
+
+
+@pytest.mark.usefixtures("nn_installed")
+def test_doctor_finds_every_kernel_that_is_installed_to_take_its_arguments(capsys):
+    main(["doctor"])  # whatever else it says of this machine
+    text = capsys.readouterr().out
+    assert "cpu: " in text and "does not take" not in text
 
 
 @pytest.mark.usefixtures("nn_installed")

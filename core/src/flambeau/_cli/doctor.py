@@ -131,8 +131,11 @@ def _device(host: PluginHost, device_type: str) -> Iterator[Finding]:
 def _misfits(active: Activation, ops: OpTable, device_type: str) -> Iterator[Finding]:
     """Kernels that cannot be called with the arguments of their op."""
     for name, kernel in sorted(active.kernels.items()):
-        op = ops.get(name) or ops.get(name.removesuffix("_"))
-        if (params := getattr(op, "params", None)) is None:
+        params = getattr(ops.get(name), "params", None)
+        if params is None:  # a kernel that writes in place, or is of no op
+            plain = ops.get(name.removesuffix("_"))
+            params = getattr(plain, "filling_params", None) or getattr(plain, "params", None)
+        if params is None:
             continue
         try:
             inspect.signature(kernel).bind(*params)

@@ -55,6 +55,7 @@ class Op:
     Attributes:
         name: the name under which backends offer kernels.
         filling: that of a kernel that writes into its first argument, of random ops.
+        filling_params: what such a kernel takes: the array says of which shape and dtype.
         tier: ``"primitive"`` (a backend owes it) or ``"composite"`` (it decomposes).
         body: the shape rule on `Spec`s of a primitive, the decomposition on tensors of a composite.
         out: dtype of the result: ``"same"`` as the first tensor, a dtype, None to ask the backend.
@@ -99,6 +100,10 @@ class Op:
         self.samplers: tuple[Callable[[Any], Any], tuple[D.dtype, ...]] | None = None
         self.checks: Callable[..., None] | None = None
         self.params = parameters(body)
+        self.filling_params: tuple[str, ...] | None = None
+        if "generator" in self.params:
+            told = [name for name in self.params if name not in ("shape", "dtype")]
+            self.filling_params = "dst", *told
         annotations = body.__annotations__
         self.kinds = tuple([kind_of(annotations.get(name)) for name in self.params])
         self.inputs_at = tuple([(i, k) for i, k in enumerate(self.kinds) if k != PLAIN])

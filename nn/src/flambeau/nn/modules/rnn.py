@@ -411,13 +411,18 @@ class LSTM(RNNBase):
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """`check_input` and `check_hidden_size` of both states."""
         self.check_input(input, batch_sizes)
+        try:
+            state, cell = hidden[0], hidden[1]
+        except (KeyError, TypeError):
+            kind = type(hidden).__name__
+            raise TypeError(f"hidden must be a pair of tensors, got {kind}") from None
         self.check_hidden_size(
-            hidden[0],
+            state,
             self.get_expected_hidden_size(input, batch_sizes),
             "Expected hidden[0] size {}, got {}",
         )
         self.check_hidden_size(
-            hidden[1],
+            cell,
             self.get_expected_cell_size(input, batch_sizes),
             "Expected hidden[1] size {}, got {}",
         )
