@@ -14,7 +14,7 @@ from flambeau._memory.views import storage_of
 from flambeau._types.size import Size
 from flambeau.plans.again import Moment, drawn_from, replace
 from flambeau.plans.capture import Capture
-from flambeau.plans.gradient import Backward, Facts, Halves, give_history, with_history
+from flambeau.plans.gradient import Backward, Facts, Halves, Recorder, recorder
 from flambeau.plans.reach import Reach, changes
 from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
 
@@ -116,6 +116,7 @@ class Entry:
         self.backward = backward
         self.draws: list[Generator] = []
         self.written: list[Any] = []
+        self.recorded: Recorder | None = None
         self._changed = changes(reach.checks)
         if _says_so(self._changed):
             raise RefusedError(
@@ -186,23 +187,25 @@ class Entry:
         halves = Halves(capture, inputs, outputs, backward, constants)
         self.plan, self.late = halves.early, halves.late
         self.replay, replay_late = halves.compiled(self.be)
-        self.kept = len(halves.saved)
         arguments = map(Given, range(len(self.given)))
         holders = dict(zip(inputs, [*arguments, *self.state], strict=True))
         names = {id(one.tensor): one.name for one in self.seen}
-        self.guarded = []
+        space: dict[str, Any] = {}
+        guarded = []
         for slot in halves.saved:
             if (holder := holders.get(slot)) is not None:
-                t = _tensor(holder, self.given)
-                self.guarded.append((holder, names[id(t)]))
+                name = names[id(_tensor(holder, self.given))]
+                guarded.append((_expression(holder, space), name))
         by_id = {id(one.tensor): one.holder for one in self.seen}
-        self.wanted = [by_id[id(t)] for t in backward.wanted]
+        wanted = [_expression(by_id[id(t)], space) for t in backward.wanted]
         ends = [(tuple(t._a.shape), t.dtype) for t in backward.results]
+        facts = Facts(self.be, replay_late, backward.found, backward.reached, ends)
+        self.ends = len(ends)
+        self.recorded = recorder(facts, guarded, wanted, len(halves.saved), space)
         # What a run changes, and the function would again where it runs for gradients of gradients.
         self.draws = drawn_from(self.plan.steps)
         changed = [t for t, _ in (*self.bumps, *self.replaced, *capture.counts.values())]
         self.written = [t for t in {id(t): t for t in changed}.values() if type(t) is not GradOf]
-        self.facts = Facts(self.be, replay_late, backward.found, backward.reached, ends)
 
     def _given_slots(self) -> list[int]:
         found: list[int] = []
@@ -390,23 +393,12 @@ class Entry:
     def record(self, given: Sequence[Any], state: list[Any], again: Callable[[], Any]) -> Any:
         """`run` where a run `records_only`: it gives tensors of which some have a history."""
         assert self.made is not None
+        assert self.recorded is not None
         self.runs += 1
         found = self.replay(*[t._a for t in given], *state)
         result, ends = self.made(found, given)
         self.recorded(given, found, ends, again)
         return result
-
-    def recorded(
-        self, given: Sequence[Any], found: Sequence[Any], ends: list[Any], again: Callable[[], Any]
-    ) -> None:
-        """Give the tensors at the ends of a run their history."""
-        guarded = []
-        for holder, name in self.guarded:
-            t = _tensor(holder, given)
-            guarded.append((t, _dispatch.version(t), name))
-        wanted = [_tensor(holder, given) for holder in self.wanted]
-        saved = found[len(found) - self.kept :], guarded
-        give_history(self.facts, partial(_ends_of, again), ends, wanted, saved)
 
     def run(self, given: Sequence[Any], state: list[Any], again: Callable[[], Any]) -> Any:
         """Repeat the run for other arguments.
@@ -442,9 +434,9 @@ class Entry:
             t._grad = grad
             at += 1
         self.runs += 1
-        if self.backward is None:
+        if self.recorded is None:
             return self._returned(self.form, given, found, ())
-        ends: list[Any] = [None] * len(self.facts.results)
+        ends: list[Any] = [None] * self.ends
         result = self._returned(self.form, given, found, ends)
         self.recorded(given, found, ends, again)
         return result
@@ -490,17 +482,20 @@ def _checked_early(steps: Sequence[Step]) -> list[Step]:
     return found
 
 
-def _ends_of(again: Callable[[], Any]) -> list[Any]:
-    """The results with a history of a call."""
-    found: list[Any] = []
-    with_history(again(), set(), found)
-    return found
-
-
 def _tensor(holder: Any, given: Sequence[Any]) -> Tensor:
     if type(holder) is Given:
         return given[holder]
     return holder.of._grad if type(holder) is GradOf else holder
+
+
+def _expression(holder: Any, space: dict[str, Any]) -> str:
+    """The tensor of a holder in generated code, where ``given`` is what the call was given."""
+    if type(holder) is Given:
+        return f"given[{int(holder)}]"
+    name = f"held{len(space)}"
+    of_grad = type(holder) is GradOf
+    space[name] = holder.of if of_grad else holder
+    return f"{name}._grad" if of_grad else name
 
 
 def of_form(form: Any, be: BoundBackend, with_ends: bool = False) -> Callable[..., Any]:

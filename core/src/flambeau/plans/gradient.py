@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from flambeau._types.native import Array
 
 
-__all__ = ["Backward", "Facts", "Halves", "captured_backward", "give_history", "with_history"]
+__all__ = ["Backward", "Facts", "Halves", "Recorder", "captured_backward", "recorder"]
+
+
+Recorder = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Callable[[], object]], None]
+"""What gives the results of a replay their history: see `recorder`."""
 
 
 class Backward:
@@ -250,7 +254,8 @@ class PlanBackward(Node):
         before = recording()
         try:
             set_recording(True)
-            results = self.again()
+            results: list[Any] = []
+            with_history(self.again(), set(), results)
             chosen = [results[i] for i in sorted(g)]
             return tuple(
                 engine.run(
@@ -270,21 +275,57 @@ def _is_finite(be: BoundBackend, array: Array) -> bool:
     return bool(wrap(be, array, be.dtype_of(array)).isfinite().all().item())
 
 
-def give_history(
+def recorder(
     facts: Facts,
-    again: Callable[[], list[Any]],
-    tensors: Sequence[Any],
-    wanted: Sequence[Any],
-    saved: object,
-) -> None:
-    """Give the results of a replay their history."""
-    node = object.__new__(PlanBackward)
-    node._hooks = None
-    node.edges = tuple([edge(t) for t in wanted])
-    node.saved = saved
-    node.n_out = len(tensors)  # type: ignore[misc] - of each node, not of the class
-    node.facts, node.again, node.wanted = facts, again, wanted
-    node.seq = next_seq()
-    for i, t in enumerate(tensors):
-        t._fn = Out(node, i) if node.n_out > 1 else node
-        t._rg = True
+    guarded: Sequence[tuple[str, str]],
+    wanted: Sequence[str],
+    kept: int,
+    space: dict[str, Any],
+) -> Recorder:
+    """What gives the results of each replay their history, written out for one plan.
+
+    It is called with the tensors that the call was given, the arrays that the replay found, the
+    tensors at the ends, and what calls the function itself, for gradients of gradients.
+
+    Args:
+        facts: of the nodes.
+        guarded: tensors that must not be written to before the pass, as expressions of ``given``
+            and of what `space` names, and their names.
+        wanted: those that gradients are for, as such expressions.
+        kept: how many of the arrays found, the last ones, the pass reads.
+        space: what the expressions name.
+    """
+    ends = range(len(facts.results))
+    space |= {
+        "new": object.__new__,
+        "PlanBackward": PlanBackward,
+        "Out": Out,
+        "edge": edge,
+        "version": _dispatch.version,
+        "next_seq": next_seq,
+        "facts": facts,
+        "names": [name for _, name in guarded],
+    }
+    lines = [
+        "node = new(PlanBackward)",
+        "node._hooks = None",
+        f"wanted = node.wanted = ({''.join(f'{t}, ' for t in wanted)})",
+        f"node.edges = ({''.join(f'edge(wanted[{i}]), ' for i in range(len(wanted)))})",
+    ]
+    tensors = [t for t, _ in guarded]
+    lines += [f"g{i} = {t}" for i, t in enumerate(tensors)]
+    held = [f"(g{i}, version(g{i}), names[{i}])" for i in range(len(tensors))]
+    lines += [
+        f"node.saved = {f'found[-{kept}:]' if kept else '()'}, [{', '.join(held)}]",
+        f"node.n_out = {len(ends)}",
+        "node.facts, node.again, node.seq = facts, again, next_seq()",
+    ]
+    for i in ends:
+        lines += [f"t = ends[{i}]", f"t._fn = {f'Out(node, {i})' if len(ends) > 1 else 'node'}"]
+        lines.append("t._rg = True")
+    body = "\n    ".join(lines)
+    exec(
+        compile(f"def recorded(given, found, ends, again):\n    {body}\n", "<recorder>", "exec"),
+        space,
+    )
+    return space["recorded"]
