@@ -874,3 +874,87 @@ def test_the_tuple_below_a_class_is_what_a_module_keeps(held):
     scripted = fb.jit.script(Holder())
     assert scripted(fb.ones(1)).item() == 1 + len(held)
     assert type(scripted.held) is tuple and repr(scripted.held) == repr(held)
+
+
+# fmt: off
+def _known_beside_and_after(
+    a,  # type: Tensor
+    n,  # type: int
+):
+    # type: (...) -> Tensor
+    return a * n
+
+
+def _one_is_not_known(
+    a,  # type: Tensor
+    n,
+):
+    # type: (...) -> Tensor
+    return a * n
+
+
+def _no_result_beside(
+    a,  # type: Tensor
+    n,  # type: int
+):
+    return a * n
+
+
+def _two_after(a, n):
+    # type: (Tensor, int) -> Tensor
+    # type: no types
+    return a * n
+
+
+def _no_space(a, n):
+    #type: (Tensor, int) -> Tensor
+    return a * n
+
+
+def _space_before_the_colon(a, n):
+    # type : (Tensor, int) -> Tensor
+    return a * n
+
+
+def _meant_for_checkers(a, n: int):  # type : ignore
+    return a * n
+# fmt: on
+
+
+def test_types_in_comments_beside_parameters_are_all_known_or_refused():
+    assert str(fb.jit.script(_known_beside_and_after).schema).endswith(
+        "(Tensor a, int n) -> Tensor"
+    )
+    with pytest.raises(RuntimeError, match=r"Number of type annotations \(1\) did not match the"):
+        fb.jit.script(_one_is_not_known)
+    for fn in (_no_result_beside, _two_after):
+        with pytest.raises(RuntimeError, match="Return type line '# type: .* not found on multi"):
+            fb.jit.script(fn)
+
+
+def test_a_comment_that_is_nearly_one_of_types_is_refused():
+    for fn in (_no_space, _space_before_the_colon):
+        with pytest.raises(RuntimeError, match="annotation prefix in line 1 is probably invalid"):
+            fb.jit.script(fn)
+    assert fb.jit.script(_meant_for_checkers)(fb.ones(1), 2).item() == 2
+
+
+def test_strings_are_split_from_the_right_at_single_spaces():
+    @fb.jit.script
+    def f(x: str, at: str, n: int):
+        return x.rsplit(), x.rsplit(at), x.rsplit(at, n)
+
+    assert f(" a b  c", "b", 0) == (["", "a", "b", "", "c"], [" a ", "  c"], [" a b  c"])
+
+
+def test_scripts_switch_the_recording_of_gradients():
+    @fb.jit.script
+    def f(x):
+        fb.set_grad_enabled(False)
+        y = x * 2
+        fb.set_grad_enabled(True)
+        return y, x * 2
+
+    x = fb.ones(1, requires_grad=True)
+    for _ in range(12):  # and the plan of it, if there were one
+        assert [y.requires_grad for y in f(x)] == [False, True]

@@ -295,7 +295,7 @@ for _name in (
     "upper lower strip lstrip rstrip replace join isdigit "
     "isalpha isspace isupper islower title capitalize swapcase center ljust rjust zfill splitlines "
     "partition rpartition expandtabs casefold isidentifier isalnum isdecimal isnumeric istitle "
-    "isprintable"
+    "isprintable rsplit"
 ).split():
     TEMPLATES[f"aten::{_name}"] = f"_strings.{_name}({{args}})"
 TEMPLATES["aten::split.str"] = "_strings.split({args})"

@@ -8,7 +8,7 @@ import inspect
 import re
 import textwrap
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -463,6 +463,7 @@ def arguments_of(declaration: Declaration) -> tuple[list[Argument], Type | None]
             place,
         )
     skipped = len(named) - len(types) if types is not None else 0
+    _check_comments(named[own:], comment, place)
     found: list[Argument] = []
     for at, argument in enumerate([*named, *given.kwonlyargs]):
         keyword_only = at >= len(named)
@@ -483,6 +484,26 @@ def arguments_of(declaration: Declaration) -> tuple[list[Argument], Type | None]
             Argument(argument.arg, kind, default, keyword_only, size=size, inferred=noted is None)
         )
     return found, _return_type(declaration)
+
+
+def _check_comments(
+    parameters: Sequence[ast.arg], comment: tuple[Any, ...] | None, place: Place
+) -> None:
+    """Refuse types in comments beside parameters, unless all have one and ``(...)`` follows."""
+    noted = [each for each in parameters if each.type_comment]
+    if not noted:
+        return
+    if comment is None or comment[0] is not None:
+        raise CompilationError(
+            "Return type line '# type: (...) -> ...' not found on multiline type annotation", place
+        )
+    known = sum(each.annotation is not None or bool(each.type_comment) for each in parameters)
+    if known != len(parameters):
+        raise CompilationError(
+            f"Number of type annotations ({known}) did not match the number of function "
+            f"parameters ({len(parameters)})",
+            place,
+        )
 
 
 def _broadcast_size(node: ast.expr | None) -> int | None:
@@ -546,13 +567,28 @@ def declaration_of(fn: Callable[..., Any], name: str | None = None) -> Declarati
         dedented = _as_statement(dedented)
     indent = len(text) - len(text.lstrip()) - (len(dedented) - len(dedented.lstrip()))
     source = Source(tuple(dedented.splitlines()), filename, max(first, 1), max(indent, 0))
-    tree = parse(dedented, source)
+    _check_prefixes(source)
+    tree = parse(dedented, source, exact=True)
     node = _find(tree, fn)
     parameters = inspect.signature(fn).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     return Declaration(
         node, source, of_function(fn), defaults, name or _annotations.qualified_name(fn)
     )
+
+
+def _check_prefixes(source: Source) -> None:
+    """Refuse comments that are types but for their first letters, where there are no others."""
+    if any("# type:" in line for line in source.lines):
+        return
+    for number, line in enumerate(source.lines, 1):
+        found = re.search(r"#[\t ]*type[\t ]*:(?! ignore(\[.*\])?$)", line)
+        if found is not None:
+            raise CompilationError(
+                f"The annotation prefix in line {number - 1} is probably invalid.\nIt must be "
+                "'# type:'",
+                Place(source, number, found.start(), number, found.end()),
+            )
 
 
 def _as_statement(text: str) -> str:
@@ -575,8 +611,15 @@ def _find(tree: ast.Module, fn: Callable[..., Any]) -> ast.FunctionDef:
     raise CompilationError(f"the source of {fn.__name__!r} has no definition of it")
 
 
-def parse(text: str, source: Source) -> ast.Module:
+def parse(text: str, source: Source, exact: bool = False) -> ast.Module:
     """The syntax tree of a source, with comments that are types.
+
+    Where such a comment stands in a place that has none, all of them are left out.
+
+    Args:
+        text: the source.
+        source: where it is from.
+        exact: refuse comments that would be left out.
 
     Raises:
         CompilationError: it is no Python; says where.
@@ -587,7 +630,13 @@ def parse(text: str, source: Source) -> ast.Module:
         try:
             return ast.parse(noted, type_comments=True)
         except SyntaxError:
-            return ast.parse(text)
+            tree = ast.parse(text)
+            if exact:
+                raise CompilationError(
+                    "Return type line '# type: (...) -> ...' not found on multiline type "
+                    "annotation: there is another comment '# type:' where none can be"
+                ) from None
+            return tree
     except SyntaxError as error:
         line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
         place = Place(source, line, column, line, column + 1)

@@ -632,6 +632,8 @@ def _of_class(c: Compilation, node: ast.AST | None, value: type) -> Value | Suga
         return Special("list")
     if value is fb.device:
         return Builtin("aten::device")
+    if value is fb.set_grad_enabled:
+        return Builtin("aten::set_grad_enabled")
     if compiler.classes._is_module_class(value):
         return ModuleClass(value)
     if value is collections.OrderedDict:  # all that the language has are in order
