@@ -35,7 +35,7 @@ static void cast_step(const void *context, int64_t begin, int64_t end) {
 
 static void cast(const Args *k, Convert first, int64_t size, Convert second, int64_t out_size) {
     const int64_t count = k->n[0];
-    Cast c = {first, second, k->p[0], k->p[1], out_size, size, is_streamed(count * out_size)};
+    Cast c = {first, second, k->p[0], k->p[1], out_size, size, is_streamed(count * out_size, count * size)};
     split(cast_step, &c, count, team(k, count));
 }
 

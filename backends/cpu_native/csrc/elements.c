@@ -54,6 +54,9 @@ void run_loop(const Args *k, Loop loop, int64_t size, Operand a, Operand b, Conv
         x->period = PIECE;
         x->is_number = 1;
     }
-    c.streams = is_streamed(count * size);
+    int64_t operands = 0; /* bytes */
+    for (int i = 0; i < 2; i++)
+        if (c.operands[i].memory != NULL && c.operands[i].period == 0) operands += count * c.operands[i].size;
+    c.streams = is_streamed(count * size, operands);
     split(pointwise_step, &c, count, team(k, count));
 }

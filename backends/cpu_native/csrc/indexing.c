@@ -16,7 +16,7 @@ typedef struct {
 /* Rows of `inner` bytes. */
 static void take_step(const void *context, int64_t begin, int64_t end) {
     const Rows *c = context;
-    const int streams = c->inner >= 1024 && is_streamed(c->count * c->inner);
+    const int streams = c->inner >= 1024 && is_streamed(c->count * c->inner, c->count * c->inner);
     for (int64_t i = begin; i < end; i++) {
         const uint64_t place = place_of(c->index + i);
         if (place >= (uint64_t)c->size) {

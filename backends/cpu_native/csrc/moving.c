@@ -49,7 +49,7 @@ static void copy_step(const void *context, int64_t begin, int64_t end) {
 /* `count` bytes, to those of `out` from `offset` on. */
 static void copy(const Args *k) {
     const int64_t count = k->n[0];
-    Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count)};
+    Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count, count)};
     split(copy_step, &c, count, team(k, count / 4));
 }
 

@@ -392,12 +392,13 @@ int run_program(const Program *p, const Place *places, int threads) {
     if (!p->size) return 1;
     Run run = {.p = p, .unit = 1};
     const int arrays = p->inputs + p->outputs;
+    const int64_t others = p->size * 4 * (arrays - 1); /* bytes; less where arrays repeat */
     for (int j = 0; j < arrays; j++) {
         run.views[j] = view_of(p, &places[j], p->kinds[j]);
         const View *v = &run.views[j];
         /* Rows that repeat begin with a tile: one copy, or none, serves all. */
         if (v->rank == 2 && v->strides[0] == 0 && run.unit == 1) run.unit = v->shape[1];
-        run.streams[j] = j >= p->inputs && v->kind == 'f' && !p->is_read[j] && is_streamed(p->size * 4);
+        run.streams[j] = j >= p->inputs && v->kind == 'f' && !p->is_read[j] && is_streamed(p->size * 4, others);
     }
     if (p->has_rows) run.unit = p->shape[p->rank - 1];
     const int64_t tile = p->registers < MANY ? TILE : TILE / 2;

@@ -11,10 +11,12 @@
    (docs/design/native.md has the figures). */
 #define STREAMED 3500000
 
+/* Whether a result of so many bytes, of operands of so many, is written past the caches: not where the
+   third cache holds them all and is fast. */
+int is_streamed(int64_t result, int64_t operands);
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <emmintrin.h>
-
-static inline int is_streamed(int64_t bytes) { return bytes >= STREAMED; }
 
 /* memcpy to memory that nobody reads soon. */
 static inline void stream(char *to, const char *from, size_t bytes) {
@@ -38,10 +40,6 @@ static inline void stream(char *to, const char *from, size_t bytes) {
 /* Before other threads may look. */
 static inline void end_of_stream(void) { _mm_sfence(); }
 #else
-static inline int is_streamed(int64_t bytes) {
-    (void)bytes;
-    return 0;
-}
 static inline void stream(char *to, const char *from, size_t bytes) { memcpy(to, from, bytes); }
 static inline void end_of_stream(void) {}
 #endif

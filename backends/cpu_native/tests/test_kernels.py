@@ -136,13 +136,14 @@ def test_other_layouts_are_left_to_numpy(name):
 
 
 LARGE = 40_003  # elements, from which on arithmetic is compiled
-FRESH = 1_000_003  # elements of a result that is written past the caches
+FRESH = 1_000_003  # elements of a result that is written past most caches
+PAST = 5_000_011  # and past all
 ROUNDED = ("neg", "abs", "square", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round")
 ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 
 
 @pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("size", [LARGE, FRESH])
+@pytest.mark.parametrize("size", [LARGE, FRESH, PAST])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ROUNDED)
 def test_large_functions_are_exactly_those_of_numpy(name, dtype, size, count, threads):
@@ -156,7 +157,7 @@ def test_large_functions_are_exactly_those_of_numpy(name, dtype, size, count, th
 
 
 @pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("size", [LARGE, FRESH])
+@pytest.mark.parametrize("size", [LARGE, FRESH, PAST])
 @pytest.mark.parametrize("name", BINARY)
 def test_large_gradients(name, size, count, threads):
     threads(count)
@@ -224,6 +225,7 @@ def test_large_powers_are_exactly_those_of_numpy(dtype, exponent):
 OPERANDS = [
     ((LARGE,), (LARGE,)),
     ((FRESH,), (FRESH,)),
+    ((PAST,), (PAST,)),
     ((FRESH,), ()),
     ((LARGE,), (1,)),
     ((400, 500), (500,)),
@@ -248,9 +250,10 @@ def test_large_arithmetic_is_exactly_that_of_numpy(name, dtype, shapes):
             np.testing.assert_array_equal(COMPILED[name](x, y), NUMPY[name](x, y))
 
 
+@pytest.mark.parametrize("size", [FRESH, PAST])
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "sigmoid", "gelu", "relu", "rsqrt"])
-def test_results_written_past_the_caches_are_the_same(name, threads):
-    x = np.abs(numbers(FRESH, np.float32)) + np.float32(0.1)
+def test_results_written_past_the_caches_are_the_same(name, size, threads):
+    x = np.abs(numbers(size, np.float32)) + np.float32(0.1)
     x[::1000] = 1e5
     options = ("none",) if name == "gelu" else ()
     pieces = [COMPILED[name](part.copy(), *options) for part in np.array_split(x, 8)]
@@ -259,7 +262,7 @@ def test_results_written_past_the_caches_are_the_same(name, threads):
         np.testing.assert_array_equal(COMPILED[name](x, *options), np.concatenate(pieces))
 
 
-@pytest.mark.parametrize("size", [LARGE, FRESH])
+@pytest.mark.parametrize("size", [LARGE, FRESH, PAST])
 @pytest.mark.parametrize(("before", "after"), [("f4", "f8"), ("f8", "f4"), ("f4", "i4")])
 def test_large_casts(before, after, size):
     x = numbers(size, before)
@@ -269,7 +272,7 @@ def test_large_casts(before, after, size):
         np.testing.assert_array_equal(found, x.astype(after))
 
 
-@pytest.mark.parametrize("size", [LARGE, FRESH])
+@pytest.mark.parametrize("size", [LARGE, FRESH, PAST])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, ml_dtypes.bfloat16])
 def test_large_copies_and_joins(dtype, size):
     x = numbers((size,), np.float32).astype(dtype)
