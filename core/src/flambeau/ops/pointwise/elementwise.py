@@ -759,7 +759,7 @@ def _binary(op: Op, doc: str, **facts: Unpack[Facts]) -> BinaryFunction:
     name = op.name
 
     operator = getattr(Tensor, _OPERATORS.get(name, ""), None)
-    any_dtype = op.promotes == "any" and not (op.refuses_bool or op.refuses_complex or op.integral)
+    unpromoted = frozenset(d for d in D.EVERY if _takes_unpromoted(op, d))
 
     def function(
         input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None
@@ -769,12 +769,22 @@ def _binary(op: Op, doc: str, **facts: Unpack[Facts]) -> BinaryFunction:
                 result = operator(input, other)  # it has a fast path
                 if result is not NotImplemented:
                     return result if out is None else deliver(result, out, input, other)
-            elif out is None and any_dtype and type(other) is Tensor and input.dtype is other.dtype:
-                if input._be is other._be:
-                    return op(input, other)  # nothing to promote
+            elif out is None and type(other) is Tensor and input.dtype is other.dtype:
+                if input._be is other._be and input.dtype in unpromoted:
+                    return op(input, other)
         return deliver(binary(name, input, other), out, input, other)
 
     return _named(function, name, doc, facts)
+
+
+def _takes_unpromoted(op: Op, dtype: DType) -> bool:
+    """Whether tensors of `dtype` are promoted to nothing else and never refused."""
+    refused = (
+        (op.refuses_bool and dtype.category == 0)
+        or (op.refuses_complex and dtype.is_complex)
+        or (op.integral and dtype.category >= 2)
+    )
+    return not refused and (op.promotes == "any" or (op.promotes == "float" and dtype.fp))
 
 
 def _named(function: Callable[..., Any], name: str, doc: str, facts: Facts) -> Callable[..., Any]:
