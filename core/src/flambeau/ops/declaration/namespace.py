@@ -85,14 +85,15 @@ class TensorNamespace:
         return OPS["as_strided_region"](a, shape, *args)
 
     def result(self, node: Node, native: Any, be: Any, index: int = 0) -> Tensor:
-        """A saved result as a tensor with the history of its node."""
+        """A saved result as a tensor with the history of its node, if it can have one."""
         be = _home(native, be)
         t = new(Tensor)
         t._a = native
         t._be = be
         t.dtype = be.dtype_of(native)
-        t._fn = Out(node, index) if node.n_out > 1 else node
-        t._rg = True
+        t._rg = t.dtype.fp
+        if t._rg:
+            t._fn = Out(node, index) if node.n_out > 1 else node
         t._st = Storage(native, be, t.dtype)  # that of the node's own result counts the writes
         return t
 

@@ -136,7 +136,7 @@ def _sgn(self: Tensor) -> Tensor:
 @_sgn.gradient
 def _(F, g, self):
     if not F.is_complex(self):
-        return F.mul(g, F.scalar(0, g))
+        return F.zeros(g.shape, g)
     # d(z/|z|) = (dz - s Re(conj(s) dz)) / |z|; at zero the gradient is taken as zero.
     s = F.sgn(self)
     size = F.cast_like(F.abs(self), g)
@@ -158,7 +158,7 @@ def _angle(self: Tensor) -> Tensor:
 @_angle.gradient
 def _(F, g, self):
     if not F.is_complex(self):
-        return F.mul(g, F.scalar(0, g))
+        return F.zeros(g.shape, g)
     # d Im(log z) = Re(-i dz / z); at zero the gradient is taken as zero.
     zero = F.scalar(0, self)
     at_zero = F.eq(self, zero)
