@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flambeau._autograd.node import Node, at_save
+from flambeau._autograd.modes import recording
+from flambeau._autograd.node import Node, at_save, next_seq
 from flambeau._memory.views import storage_of
 
 if TYPE_CHECKING:
@@ -107,6 +108,49 @@ class SingleNode(GenericNode):
         if kept is None and (kept := self.saved) is None:
             raise self.freed()
         return (self.op.rules[0].run(self, F, g, kept[0], None),)
+
+
+class JointNode(Node):
+    """Where a gradient comes from which PyTorch computes by one function of several tensors.
+
+    The gradient depends on none of those that require a gradient: they get none, or zeros.
+    ``args`` is (name, shape of the zeros or None).
+    """
+
+    __slots__ = ()
+    __init__ = object.__init__  # see `Binary`
+
+    def name(self) -> str:
+        return self.args[0]
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        shape = self.args[1]
+        return tuple([None if shape is None else F.zeros(shape, g) for _ in self.edges])
+
+
+def joined(node: GenericNode, found: Any) -> Any:
+    """What a formula found under ``create_graph``, with the history that PyTorch gives it.
+
+    Args:
+        node: of an op that declares `Op.jointly`.
+        found: a gradient that no one else has, or a tuple of such.
+    """
+    op = node.op
+    edges = tuple([e for i in op.joint if (e := node.edges[i]) is not None])
+    if edges and recording():
+        title = op.title
+        if "BackwardBackward" not in title:
+            title = title.replace("Backward", "BackwardBackward")
+        for grad in found if type(found) is tuple else (found,):
+            if grad is not None and not grad.requires_grad:
+                n = JointNode()
+                n._hooks = None
+                n.edges = edges
+                n.saved = ()
+                n.args = title, tuple(grad._a.shape) if op.joint_zeros else None
+                n.seq = next_seq()
+                grad._fn, grad._rg = n, True
+    return found
 
 
 def _kept(node: GenericNode, F: Any, kept: Any) -> dict[str, Any]:

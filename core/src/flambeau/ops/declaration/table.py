@@ -63,6 +63,7 @@ class Op:
         integral: whether it takes integers and bools only.
         ordered_by: how many of its first operands decide whether results have channels last, as
             they have on devices with strides if one of those has; 0 if none does.
+        joint: the places of the inputs that `jointly` names; `joint_zeros`: what it says of zeros.
         run: what a call does.
     """
 
@@ -116,6 +117,8 @@ class Op:
         plain = self.inputs_at and type(self)._run is Op._run
         self.run: Callable[..., Any] = self._first if plain else self._run
         self.rules: list[Rule] = []
+        self.joint: tuple[int, ...] = ()
+        self.joint_zeros = False
         self.keeps_tensors = False
         self.title = title or "".join(w.capitalize() for w in self.name.split("_")) + "Backward0"
         self._form: tuple[type[Node], dict[str, Any]] = GenericNode, {"op": self, "n_out": results}
@@ -156,6 +159,16 @@ class Op:
             return formula
 
         return declare
+
+    def jointly(self, *inputs: str, zeros: bool = False) -> None:
+        """Declare that PyTorch has one function for the op's gradients, which takes these inputs.
+
+        Under ``create_graph`` what it gives requires a gradient if one of them does, whether it
+        depends on their values or not.  Those on which it does not depend have no gradient there,
+        or with `zeros` one of zeros.
+        """
+        self.joint = tuple([self.inputs.index(name) for name in inputs])
+        self.joint_zeros = zeros
 
     def demand(self, checks: Callable[..., None]) -> Callable[..., None]:
         """Declare what every call of the op fulfils: `checks` raises otherwise.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import elsewhere, kernel_error, new
-from flambeau.ops.declaration.nodes import Saved, SavedList, SavedResult
+from flambeau.ops.declaration.nodes import Saved, SavedList, SavedResult, joined
 from flambeau.ops.declaration.parameters import PLAIN, TENSOR, TENSORS
 
 if TYPE_CHECKING:
@@ -215,6 +215,11 @@ _CALL = """\
 def call(node, F, g, kept, needs):
     return formula({given})
 """
+_CALL_JOINT = """\
+def call(node, F, g, kept, needs):
+    found = formula({given})
+    return found if F.native else joined(node, found)
+"""
 
 
 def calling(rule: Rule) -> Callable[..., Any]:
@@ -227,5 +232,5 @@ def calling(rule: Rule) -> Callable[..., Any]:
             given.append(f"None if kept[{i}] is None else kept[{i}].get(node, F, {want!r})")
         else:
             given.append(f"kept[{i}]")
-    text = _CALL.format(given=", ".join(given))
-    return compiled(text, {"formula": rule.formula}, f"{rule.op.name}, call")
+    text = (_CALL_JOINT if rule.op.joint else _CALL).format(given=", ".join(given))
+    return compiled(text, {"formula": rule.formula, "joined": joined}, f"{rule.op.name}, call")

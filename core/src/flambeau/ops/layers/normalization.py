@@ -202,6 +202,9 @@ def _grad_total(F: Formulas, g: Array, like: Array) -> Array:
     return F.sum(F.cast_like(g, like), _batch_axes(g.shape).weights, False)
 
 
+_batch_norm.jointly("input", "weight")
+
+
 @_batch_norm.gradient("input")
 def _(F, g, weight, invstd):
     scale = F.reshape(_scale(F, weight, invstd), _batch_axes(g.shape).weight)

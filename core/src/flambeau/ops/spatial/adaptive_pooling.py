@@ -192,9 +192,15 @@ def _adaptive_max_pool3d(input: Tensor, output_size: Triple) -> tuple[Tensor, Te
     return largest(input, dims)
 
 
+_adaptive_max_pool2d.jointly("input", zeros=True)
+
+
 @_adaptive_max_pool2d.gradient
 def _(F, g, input_shape, result1):
     return F.max_pool2d_backward(g[0], result1, input_shape)
+
+
+_adaptive_max_pool3d.jointly("input", zeros=True)
 
 
 @_adaptive_max_pool3d.gradient

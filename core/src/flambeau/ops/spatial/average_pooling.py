@@ -151,6 +151,9 @@ def _avg_pool2d(
     )
 
 
+_avg_pool2d.jointly("input", zeros=True)
+
+
 @_avg_pool2d.gradient
 def _(
     F, g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -202,6 +205,9 @@ def _avg_pool3d(
     return _averaged(
         input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+
+
+_avg_pool3d.jointly("input", zeros=True)
 
 
 @_avg_pool3d.gradient

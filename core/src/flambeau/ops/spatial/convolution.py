@@ -125,6 +125,9 @@ def _conv2d(
     return _convolved(input, weight, bias, stride, padding, dilation, groups)
 
 
+_conv2d.jointly("input", "weight")
+
+
 @_conv2d.gradient("input")
 def _(F, g, input_shape, weight, stride, padding, dilation, groups):
     return F.conv2d_input_grad(g, weight, input_shape, stride, padding, dilation, groups)
@@ -156,6 +159,9 @@ def _conv2d_input_grad(
 
 
 _conv2d_input_grad.demand(_rules.input_grad)
+
+
+_conv2d_input_grad.jointly("grad", "weight")
 
 
 @_conv2d_input_grad.gradient("grad")
@@ -209,6 +215,9 @@ def _conv3d(
     return _convolved(input, weight, bias, stride, padding, dilation, groups)
 
 
+_conv3d.jointly("input", "weight")
+
+
 @_conv3d.gradient("input")
 def _(F, g, input_shape, weight, stride, padding, dilation, groups):
     return F.conv3d_input_grad(g, weight, input_shape, stride, padding, dilation, groups)
@@ -240,6 +249,9 @@ def _conv3d_input_grad(
 
 
 _conv3d_input_grad.demand(_rules.input_grad)
+
+
+_conv3d_input_grad.jointly("grad", "weight")
 
 
 @_conv3d_input_grad.gradient("grad")

@@ -45,6 +45,9 @@ def _tap_sum(planes: Tensor, index: Tensor, weight: Tensor) -> Tensor:
     return cast(total, planes.dtype)
 
 
+_tap_sum.jointly("planes", "weight")
+
+
 @_tap_sum.gradient("planes")
 def _(F, g, planes_shape, index, weight):
     return F.tap_spread(g, index, weight, planes_shape[2])

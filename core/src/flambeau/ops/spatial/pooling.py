@@ -86,6 +86,9 @@ def _max_pool2d(
     return largest(input, [_places_inside(*sizes, ceil_mode) for sizes in how])
 
 
+_max_pool2d.jointly("input", zeros=True)
+
+
 @_max_pool2d.gradient
 def _(F, g, input_shape, result1):
     return F.max_pool2d_backward(g[0], result1, input_shape)
@@ -145,6 +148,9 @@ def _max_pool3d(
     inside = inside.reshape((n, c, depth * area[0] * area[1]))
     indices = frame * (height * width) + _gather(inside, 2, which)
     return values.reshape(shape), indices.reshape(shape)
+
+
+_max_pool3d.jointly("input", zeros=True)
 
 
 @_max_pool3d.gradient
