@@ -112,7 +112,7 @@ def test_results_that_are_one_tensor_stay_one():
             assert first.tolist() == third.tolist() == [2.0, 2.0] == second.tolist()
 
     def twice(x):
-        y = x * 3
+        y = x * 3 + 1
         return y, (y, y)
 
     scripted = fb.jit.script(twice)

@@ -201,10 +201,19 @@ def test_lists_of_constants_are_compared_with_none_in_what_is_planned():
 
 
 def test_plans_of_one_function_are_few():
-    scripted = fb.jit.script(lambda x: x + 1)
+    scripted = fb.jit.script(lambda x: x + 2 - 1)
     for size in range(2 * _KINDS):
         assert repeated(scripted, fb.ones(size + 1))[-1].tolist() == [2.0] * (size + 1)
     assert len(plans_of(scripted)) == _KINDS
+
+
+def test_a_function_of_one_op_is_called_as_it_is():
+    scripted, x = fb.jit.script(lambda x: x.exp()), fb.ones(2)
+    assert all(fb.equal(each, x.exp()) for each in repeated(scripted, x))
+    assert not plans_of(scripted)
+    scripted = fb.jit.script(lambda x: x.exp().exp())
+    assert all(fb.equal(each, x.exp().exp()) for each in repeated(scripted, x))
+    assert len(plans_of(scripted)) == 1
 
 
 def test_modes_see_the_calls_of_functions_that_have_plans():
