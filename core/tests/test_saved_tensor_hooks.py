@@ -259,3 +259,22 @@ def test_callbacks_of_the_engine_come_after_the_pass():
     assert order == ["leaf", "end"]
     with pytest.raises(RuntimeError, match="during backward"):
         engine.queue_callback(order.clear)
+
+
+def test_tensors_are_packed_by_name_and_once():
+    x, y = fb.ones(2, requires_grad=True), fb.full((2,), 3.0, requires_grad=True)
+    image, filters = fb.ones(1, 1, 3, 3, requires_grad=True), fb.ones(1, 1, 2, 2)
+    filters.requires_grad_()
+    for call, names in (
+        (lambda: x * y, [y, x]),
+        (lambda: fb.conv2d(image, filters), [image, filters]),
+        (lambda: fb.where(x > 2, x, y), [fb.tensor([False, False])]),
+    ):
+        packed, opened = [], []
+        with graph.saved_tensors_hooks(
+            lambda t, to=packed: to.append(t) or t, lambda t, to=opened: to.append(t) or t
+        ):
+            result = call()
+        assert [t.tolist() for t in packed] == [t.tolist() for t in names]
+        result.sum().backward()
+        assert [id(t) for t in opened] == [id(t) for t in packed]

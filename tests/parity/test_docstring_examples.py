@@ -72,7 +72,6 @@ REASONS = {
     "other operations make the same numbers": """
         torch.autograd.functional.hvp torch.autograd.functional.jvp torch.autograd.functional.vhp
         torch.autograd.functional.vjp torch.nn.Module.to torch.sparse.mm""",
-    "the factors of a product are kept in their order": "torch.autograd.graph.saved_tensors_hooks",
     "factors without pivoting are computed on the CPU, too": "torch.linalg.lu",
     "there are no complex numbers of halves": "torch.set_default_dtype",
     "the processor's flag belongs to each thread": "torch.set_flush_denormal",

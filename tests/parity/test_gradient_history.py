@@ -14,8 +14,6 @@ import itertools
 import math
 import re
 import warnings
-import zlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,12 +21,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import flambeau as fb  # noqa: E402
-from gradient_history_cases import LAYERS  # noqa: E402
-from op_parity import _code, _letters, _values, _writes, to_ours  # noqa: E402
-from op_parity_page import by_name  # noqa: E402
+from calls_with_operands import Operands, calls  # noqa: E402
+from op_parity import _code, _writes, to_ours  # noqa: E402
 from oracle import flattened  # noqa: E402
-
-Operands = dict[str, Any]
 
 PARTS = "Made of several functions, none of which takes all that PyTorch's one function takes."
 CONSTANT = "A constant result has no history; PyTorch's has one whose gradient is zero."
@@ -59,31 +54,6 @@ DIFFERENCES = {
     r"u\.addbmm_\(A, B\)": "An error, since the result does not fit into the operand.",
 }
 """Patterns of ``call, of leaves: theirs | ours`` with the reasons why these are not the same."""
-
-
-def _calls() -> Iterator[tuple[str, Operands]]:
-    """The expressions and their operands, as PyTorch's tensors."""
-    for group in by_name().values():
-        first = {}
-        for case in group:
-            if case.dtype == "float64" and case.layout == "contiguous" and not case.out:
-                first.setdefault(case.call, case)
-        for call, case in first.items():
-            if case.entry.gradient:
-                letters = [letter for letter in _letters(call) if letter != "d"]
-                yield call, {letter: _values(letter, case) for letter in letters}
-    for line in LAYERS.strip().splitlines():
-        call, operands = line.rsplit(" | ", 1)
-        yield call, {part[0]: _drawn(part[2:], line) for part in operands.split(";")}
-
-
-def _drawn(what: str, line: str) -> Any:
-    seed = torch.Generator().manual_seed(zlib.crc32(line.encode()))
-    size, _, below = what.partition("<")
-    shape = tuple(map(int, size.split(",")))
-    if below:
-        return torch.randint(int(below), shape, generator=seed)
-    return torch.randn(shape, generator=seed, dtype=torch.float64)
 
 
 def _histories(library: Any, call: str, operands: Operands, chosen: tuple[str, ...]) -> list[str]:
@@ -135,7 +105,7 @@ def differing() -> tuple[str, ...]:
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for call, operands in _calls():
+        for call, operands in calls():
             real = [letter for letter, value in operands.items() if value.is_floating_point()]
             for chosen in dict.fromkeys([*((letter,) for letter in real), tuple(real)]):
                 try:

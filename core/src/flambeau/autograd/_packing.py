@@ -147,7 +147,7 @@ def pack_node(node: Node, result: Any) -> None:
     elif isinstance(node, Binary):
         make = _of_binary(node.saved, pair)
     elif isinstance(node, GenericNode):
-        make = _of_values(node.saved, pair, result)
+        make = _of_values(node, pair, result)
     else:
         return
     node.saved = _Packed(make)
@@ -167,23 +167,39 @@ def _place(t: Tensor) -> tuple[Any, ...]:
 
 
 def _of_binary(saved: tuple[Any, ...], pair: Hooks) -> Callable[[], tuple[Any, ...]]:
+    """Of both operands, the second first: PyTorch's order is that of the names other and self."""
     sides = [
-        _Parcel(saved[at], pair) if saved[at] is not None else saved[at : at + 3] for at in (0, 3)
+        _Parcel(saved[at], pair) if saved[at] is not None else saved[at : at + 3] for at in (3, 0)
     ]
-    return lambda: tuple(
-        x for side in sides for x in (_place(side.open()) if isinstance(side, _Parcel) else side)
-    )
+
+    def make() -> tuple[Any, ...]:
+        other, own = (_place(s.open()) if isinstance(s, _Parcel) else s for s in sides)
+        return (*own, *other)
+
+    return make
 
 
-def _of_values(saved: Any, pair: Hooks, result: object) -> Callable[[], tuple[Any, ...]]:
-    """Of what the rules of an op keep: for each, values and tensors."""
+def _of_values(node: GenericNode, pair: Hooks, result: object) -> Callable[[], tuple[Any, ...]]:
+    """Of what the rules of an op keep: for each, values and tensors.
+
+    PyTorch packs what an op saves by the names of its arguments, in the order of the alphabet, and
+    results after them.
+    """
     rules = [
-        None if values is None else [_packed_value(v, pair, result) for v in values]
-        for values in saved
+        None if values is None else dict(zip(rule.wants, values, strict=True))
+        for rule, values in zip(node.op.rules, node.saved, strict=True)
     ]
-    return lambda: tuple(
-        None if values is None else tuple([_opened(v) for v in values]) for values in rules
-    )
+    kept = {want: value for values in rules for want, value in (values or {}).items()}
+    order = sorted(kept, key=lambda want: (type(kept[want]) is SavedResult, want))
+    packed = {want: _packed_value(kept[want], pair, result) for want in order}
+
+    def make() -> tuple[Any, ...]:
+        opened = {want: _opened(value) for want, value in packed.items()}
+        return tuple(
+            None if values is None else tuple([opened[want] for want in values]) for values in rules
+        )
+
+    return make
 
 
 class _Kept(NamedTuple):

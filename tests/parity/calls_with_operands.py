@@ -1,10 +1,26 @@
-"""Calls of layers' functions whose recorded gradients are compared; see `test_gradient_history`.
+"""Calls of every op and of the functions of layers, and their operands.
 
-A line is a call, in which ``F`` is ``nn.functional`` and ``t`` the library, and its operands: a
-letter and a shape of random numbers, or ``letter=a,b<n`` for whole numbers below ``n``.
+Those of ops are of the op parity suite.  Those of layers are lines of a table: a call, in which
+``F`` is ``nn.functional`` and ``t`` the library, and its operands, a letter and a shape of random
+numbers, or ``letter=a,b<n`` for whole numbers below ``n``.
 """
 
 # ruff: noqa: E501 - a table of calls
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from op_parity import _letters, _values  # noqa: E402
+from op_parity_page import by_name  # noqa: E402
+
+Operands = dict[str, Any]
 
 LAYERS = """
 F.adaptive_avg_pool1d(x, 2) | x=2,3,6
@@ -186,3 +202,28 @@ t.nn.TransformerEncoderLayer(4, 2, 8, 0.0).double()(x) | x=5,2,4
 t.nn.BatchNorm2d(3).double().eval()(x) | x=2,3,4,4
 t.nn.BatchNorm1d(3).double()(x) | x=2,3
 """
+
+
+def calls() -> Iterator[tuple[str, Operands]]:
+    """The expressions and their operands, as PyTorch's tensors."""
+    for group in by_name().values():
+        first = {}
+        for case in group:
+            if case.dtype == "float64" and case.layout == "contiguous" and not case.out:
+                first.setdefault(case.call, case)
+        for call, case in first.items():
+            if case.entry.gradient:
+                letters = [letter for letter in _letters(call) if letter != "d"]
+                yield call, {letter: _values(letter, case) for letter in letters}
+    for line in LAYERS.strip().splitlines():
+        call, operands = line.rsplit(" | ", 1)
+        yield call, {part[0]: _drawn(part[2:], line) for part in operands.split(";")}
+
+
+def _drawn(what: str, line: str) -> Any:
+    seed = torch.Generator().manual_seed(zlib.crc32(line.encode()))
+    size, _, below = what.partition("<")
+    shape = tuple(map(int, size.split(",")))
+    if below:
+        return torch.randint(int(below), shape, generator=seed)
+    return torch.randn(shape, generator=seed, dtype=torch.float64)
