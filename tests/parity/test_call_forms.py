@@ -296,3 +296,23 @@ x = t.arange(6.0, device=device); v = x[2:5]; x.untyped_storage().resize_(40); v
 def test_resizing_is_the_same_on_a_backend_without_strides(program: str) -> None:
     found = run(fb, program, "ref")
     same(found, run(torch, program), strided=False)
+
+
+FACTORIES = [
+    *("empty(2)", "zeros(2)", "ones(2)", "full((2,), 1.0)", "rand(2)", "randn(2)", "eye(3)"),
+    *("randint(3, (2,))", "randperm(3)", "arange(3)", "linspace(0, 1, 3)", "logspace(0, 1, 3)"),
+    *("scalar_tensor(1.0)", "empty_strided((2,), (1,))", "tril_indices(3, 3)"),
+    *("triu_indices(3, 3)", "hann_window(3)", "kaiser_window(3)", "empty_permuted((2,), (0,))"),
+    *("empty_like(x)", "zeros_like(x)", "ones_like(x)", "full_like(x, 1.0)", "rand_like(x)"),
+    *("randn_like(x)", "randint_like(x, 3)", "x.new_empty(2)", "x.new_zeros(2)", "x.new_ones(2)"),
+    "x.new_full((2,), 1.0)",
+]
+
+
+@pytest.mark.parametrize("call", FACTORIES)
+def test_what_makes_tensors_takes_the_same_settings_of_memory(call):
+    given = ("layout=t.strided", "pin_memory=False", "requires_grad=False", "device='cpu'")
+    for setting in (*given, ", ".join(given)):
+        code = f"{'' if call.startswith('x.') else 't.'}{call[:-1]}, {setting})"
+        shapes = [tuple(eval(code, {"t": lib, "x": lib.ones(2, 3)}).shape) for lib in (torch, fb)]
+        assert shapes[0] == shapes[1], code

@@ -349,6 +349,7 @@ def zeros_like(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Zeros with the shape, dtype and device of `input`.
 
@@ -377,6 +378,7 @@ def ones_like(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Ones with the shape, dtype and device of `input`.
 
@@ -398,6 +400,7 @@ def full_like(
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """One value with the shape, dtype and device of `input`.
 
@@ -422,6 +425,7 @@ def empty_like(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Unspecified contents with the shape, dtype and device of `input`.
 
@@ -1014,6 +1018,7 @@ def scalar_tensor(
     layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A 0-d tensor holding the number `s`, of the default dtype unless another is given.
 

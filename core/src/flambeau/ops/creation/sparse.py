@@ -31,6 +31,7 @@ def sparse_coo_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A sparse tensor with `values` at `indices`; values of a repeated position add up.
 

@@ -145,6 +145,8 @@ def tril_indices(
     dtype: DType = D.int64,
     device: DeviceLike | None = None,
     layout: Layout | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns of the elements on and below a diagonal, row by row, as a (2, n) tensor.
 
@@ -153,7 +155,8 @@ def tril_indices(
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return _triangle_indices(True, row, col, offset, dtype, device, layout)
+    found = _triangle_indices(True, row, col, offset, dtype, device, layout)
+    return finished(found, requires_grad, None)
 
 
 @public(method=False)
@@ -167,6 +170,8 @@ def triu_indices(
     dtype: DType = D.int64,
     device: DeviceLike | None = None,
     layout: Layout | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns of the elements on and above a diagonal, row by row, as a (2, n) tensor.
 
@@ -175,7 +180,8 @@ def triu_indices(
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    return _triangle_indices(False, row, col, offset, dtype, device, layout)
+    found = _triangle_indices(False, row, col, offset, dtype, device, layout)
+    return finished(found, requires_grad, None)
 
 
 @public(method=False)

@@ -224,6 +224,7 @@ def rand_like(
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
     generator: Generator | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`rand` with the shape, dtype and device of `input`.
 
@@ -246,6 +247,7 @@ def randn_like(
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
     generator: Generator | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`randn` with the shape, dtype and device of `input`.
 
@@ -372,6 +374,7 @@ def randint_like(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
+    pin_memory: bool = False,
 ) -> Tensor: ...
 @overload
 def randint_like(
@@ -385,6 +388,7 @@ def randint_like(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
+    pin_memory: bool = False,
 ) -> Tensor: ...
 @overload
 def randint_like(
@@ -397,6 +401,7 @@ def randint_like(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
+    pin_memory: bool = False,
 ) -> Tensor: ...
 @public(method=False)
 @takes_as_annotated
@@ -410,6 +415,7 @@ def randint_like(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`randint` with the shape, dtype and device of `input`.
 
