@@ -1,32 +1,43 @@
-/* Products of two float32 matrices without gaps that the second cache holds, of which each is stored row by
-   row or column by column.  Libraries copy both into the order in which they read them, and look for the
-   best way before; of matrices of this size that is a third of the time. */
+/* Products of two float32 matrices, of which each is stored row by row or column by column.  Libraries copy
+   both into the order in which they read them, and look for the best way before; of small matrices that is a
+   third of the time, and of those that the second cache holds a tenth. */
 #include "product.h"
 #include "turning.h"
 
 #if HAS_AVX512
 #define MOST_VECTORS 4 /* of a panel */
 #define PANEL (MOST_VECTORS * LANES)
-#define DEPTH 128 /* of a block: its panel takes 32 KiB of the first cache */
+#define DEPTH 512 /* of a block: its panel takes 128 KiB of the second cache, which is asked for ahead */
 #define LEAST 24  /* rows for which another thread copies a panel once more */
 #define PART (1 << 20) /* multiplications per thread below which a second is not worth waking */
 
-/* out = a @ b + bias.  An element of `a` is `down` and `right` from those above it and to its left. */
+/* A product whose rows are divided, too. */
 typedef struct {
-    float *out;
-    const float *a, *b, *bias;
-    int64_t rows, columns, depth, down, right;
-    int b_turned;
-    int64_t groups; /* of rows */
-} Matrices;
+    Matrices of;
+    int64_t groups;
+} Divided;
+
+/* Numbers that will be needed: a line of the cache for each step in the depth.  Sixteen steps ask for as many
+   lines that are `one` apart, the next sixteen for those that are `sixteen` from these. */
+typedef struct {
+    const float *first;
+    int64_t one, sixteen;
+} Ahead;
+
+FORCED const float *line_ahead(const Ahead *c, int64_t k) {
+    return c->first + k % LANES * c->one + k / LANES * c->sixteen;
+}
 
 /* Some rows of `a`, beside them a panel of `b` and their part of `out`. */
 typedef struct {
     const float *a, *panel, *bias;
+    Ahead next; /* what the next panel is copied from, a vector of its columns after the other */
+    int64_t next_step;
+    int next_left; /* vectors */
     float *out;
     int64_t down, right, step, columns, depth;
     __mmask16 last; /* lanes of the last vector */
-    int goes_on;
+    int goes_on, relu;
 } Tile;
 
 /* `rows` and `vectors` are constants where this is inlined, and the sums stay in registers.  Each is one chain
@@ -34,16 +45,22 @@ typedef struct {
 FORCED void tile(const Tile *t, int rows, int vectors) {
     const float *restrict a = t->a, *restrict panel = t->panel;
     const int64_t width = vectors * LANES, down = t->down, right = t->right;
+    /* The rows below: whole lines of some, or of each line the end. */
+    const Ahead below = down == 1 ? (Ahead){a + 2 * rows - 1, right, LANES * right} : (Ahead){a + rows * down, down, LANES};
+    const Ahead next = t->next_left > 0 ? t->next : (Ahead){panel, 0, 0};
     __m512 sums[12][MOST_VECTORS];
 #pragma GCC unroll 12
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
+            __builtin_prefetch(t->out + (rows + i) * t->step + LANES * v, 1);
             const __mmask16 read = v == vectors - 1 ? t->last : (__mmask16)0xFFFF;
             sums[i][v] = t->goes_on ? _mm512_maskz_loadu_ps(read, t->out + i * t->step + LANES * v)
                                     : _mm512_setzero_ps();
         }
     for (int64_t k = 0; k < t->depth; k++) {
+        __builtin_prefetch(line_ahead(&below, k));
+        __builtin_prefetch(line_ahead(&next, k), 0, 2);
         __m512 y[MOST_VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
@@ -62,8 +79,11 @@ FORCED void tile(const Tile *t, int rows, int vectors) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             const __mmask16 written = v == vectors - 1 ? t->last : (__mmask16)0xFFFF;
-            if (t->bias != NULL) sums[i][v] += _mm512_maskz_loadu_ps(written, t->bias + LANES * v);
-            _mm512_mask_storeu_ps(t->out + i * t->step + LANES * v, written, sums[i][v]);
+            __m512 sum = sums[i][v];
+            if (t->bias != NULL) sum += _mm512_maskz_loadu_ps(written, t->bias + LANES * v);
+            if (t->relu) sum = _mm512_max_ps(_mm512_setzero_ps(), sum);
+            if (t->relu == NO_SIGN) sum += _mm512_setzero_ps();
+            _mm512_mask_storeu_ps(t->out + i * t->step + LANES * v, written, sum);
         }
 }
 
@@ -71,6 +91,8 @@ FORCED void next_tile(Tile *t, int64_t *rest, int rows, int vectors) {
     tile(t, rows, vectors);
     t->a += rows * t->down;
     t->out += rows * t->step;
+    t->next.first += t->next_step;
+    t->next_left--;
     *rest -= rows;
 }
 
@@ -111,73 +133,75 @@ FORCED void copy_lines(const float *lines, int64_t step, int64_t depth, int64_t 
 AVX512 static const float *panel_of(const Matrices *c, int64_t k, int64_t depth, int64_t column, int vectors) {
     const int64_t width = vectors * LANES, rest = c->columns - column, columns = rest < width ? rest : width;
     if (c->b_turned) {
-        turned(copied, width, c->b + column * c->depth + k, c->depth, columns, depth, width, NULL, 0);
+        turned(copied, width, c->b + column * c->b_step + k, c->b_step, columns, depth, width, NULL, 0);
         return copied;
     }
-    const float *lines = c->b + k * c->columns + column;
-    if (c->columns == width) return lines;
+    const float *lines = c->b + k * c->b_step + column;
+    if (c->b_step == width && columns == width) return lines;
     switch (vectors) {
-        case 1: copy_lines(lines, c->columns, depth, columns, 1); break;
-        case 2: copy_lines(lines, c->columns, depth, columns, 2); break;
-        case 3: copy_lines(lines, c->columns, depth, columns, 3); break;
-        default: copy_lines(lines, c->columns, depth, columns, 4);
+        case 1: copy_lines(lines, c->b_step, depth, columns, 1); break;
+        case 2: copy_lines(lines, c->b_step, depth, columns, 2); break;
+        case 3: copy_lines(lines, c->b_step, depth, columns, 3); break;
+        default: copy_lines(lines, c->b_step, depth, columns, 4);
     }
     return copied;
 }
 
 /* The groups of rows [begin, end), counted for each panel. */
 AVX512 static void groups(const void *context, int64_t begin, int64_t end) {
-    const Matrices *c = context;
+    const Divided *divided = context;
+    const Matrices *c = &divided->of;
     const int64_t units = (c->columns + LANES - 1) / LANES, panels = (units + MOST_VECTORS - 1) / MOST_VECTORS;
-    const int64_t blocks = (c->depth + DEPTH - 1) / DEPTH;
+    const int64_t blocks = c->depth ? (c->depth + DEPTH - 1) / DEPTH : 1;
     for (int64_t number = begin; number < end; number++) {
-        const int64_t p = number / c->groups, g = number % c->groups;
+        const int64_t p = number / divided->groups, g = number % divided->groups;
         const int64_t unit = units * p / panels, column = unit * LANES;
         const int vectors = (int)(units * (p + 1) / panels - unit);
-        const int64_t row = c->rows * g / c->groups, rows = c->rows * (g + 1) / c->groups - row;
+        const int64_t row = c->rows * g / divided->groups, rows = c->rows * (g + 1) / divided->groups - row;
         for (int64_t i = 0; i < blocks; i++) {
             const int64_t k = c->depth * i / blocks, depth = c->depth * (i + 1) / blocks - k;
             const int ends = i == blocks - 1;
-            const Tile t = {.a = c->a + row * c->down + k * c->right,
+            const int64_t after = ends ? (number + 1) / divided->groups : p, more = ends ? 0 : k + depth;
+            const int64_t units_before = units * after / panels, to = units_before * LANES;
+            const Tile t = {.next = c->b_turned ? (Ahead){c->b + to * c->b_step + more, c->b_step, LANES}
+                                                : (Ahead){c->b + more * c->b_step + to, c->b_step, LANES * c->b_step},
+                            .next_step = c->b_turned ? LANES * c->b_step : LANES,
+                            .next_left = ends && number + 1 == end ? 0 : (int)(units * (after + 1) / panels - units_before),
+                            .a = c->a + row * c->down + k * c->right,
                             .panel = panel_of(c, k, depth, column, vectors),
                             .bias = ends && c->bias != NULL ? c->bias + column : NULL,
-                            .out = c->out + row * c->columns + column,
-                            .down = c->down, .right = c->right, .step = c->columns, .depth = depth,
-                            .last = lanes(c->columns - column - (vectors - 1) * LANES), .goes_on = i > 0};
+                            .out = c->out + row * c->out_step + column,
+                            .down = c->down, .right = c->right, .step = c->out_step, .depth = depth,
+                            .last = lanes(c->columns - column - (vectors - 1) * LANES), .goes_on = i > 0,
+                            .relu = ends ? c->relu : 0};
             block(&t, rows, vectors);
         }
     }
 }
 
-static void multiply(const Args *args, Matrices *c) {
+void multiply_matrices(const Matrices *c, int most) {
     const int64_t panels = (c->columns + PANEL - 1) / PANEL, work = times(times(c->rows, c->columns), c->depth) / PART;
-    const int threads = work < 1 ? 1 : work < args->threads ? (int)work : args->threads;
-    const int64_t most = (c->rows + LEAST - 1) / LEAST;
-    c->groups = threads < 2 ? 1 : threads < most ? threads : most;
-    split(groups, c, panels * c->groups, threads);
+    const int threads = work < 1 ? 1 : work < most ? (int)work : most;
+    const int64_t groups_of = (c->rows + LEAST - 1) / LEAST;
+    const Divided divided = {*c, threads < 2 ? 1 : threads < groups_of ? threads : groups_of};
+    split(groups, &divided, panels * divided.groups, threads);
 }
 
-/* a @ b, and whether a and b are turned. */
+/* a @ b + bias, whether a and b are turned, and what relu makes of it (`turned`). */
 static void matrices(const Args *args) {
-    const int64_t *n = args->n;
-    const int a_turned = n[3] != 0;
-    Matrices c = {.out = args->p[0], .a = args->p[1], .b = args->p[2], .rows = n[0], .columns = n[1], .depth = n[2],
-                  .down = a_turned ? 1 : n[2], .right = a_turned ? n[0] : 1, .b_turned = n[4] != 0};
-    if (c.rows && c.columns && c.depth) multiply(args, &c);
-    else memset(c.out, 0, (size_t)(c.rows * c.columns) * sizeof(float));
-}
-
-void multiply_rows(const Args *args, float *out, const float *a, const float *weight, const float *bias,
-                   int64_t rows, int64_t columns, int64_t depth) {
-    Matrices c = {.out = out, .a = a, .b = weight, .bias = bias, .rows = rows, .columns = columns, .depth = depth,
-                  .down = depth, .right = 1, .b_turned = 1};
-    multiply(args, &c);
+    const int64_t *n = args->n, rows = n[0], columns = n[1], depth = n[2];
+    const int a_turned = n[3] != 0, b_turned = n[4] != 0;
+    const Matrices c = {.out = args->p[0], .a = args->p[1], .b = args->p[2], .bias = args->p[3],
+                        .rows = rows, .columns = columns, .depth = depth, .out_step = columns,
+                        .down = a_turned ? 1 : depth, .right = a_turned ? rows : 1,
+                        .b_step = b_turned ? depth : columns, .b_turned = b_turned, .relu = (int)n[5]};
+    if (rows && columns) multiply_matrices(&c, args->threads);
 }
 #endif
 
 const Row matrices_rows[] = {
 #if HAS_AVX512
-    {"matrices", "wrriiiii", "w01,w02,w12", matrices},
+    {"matrices", "wrroiiiiii", "w01,w02,w12,w1", matrices},
 #endif
     {NULL, NULL, NULL, NULL},
 };

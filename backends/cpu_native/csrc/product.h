@@ -12,9 +12,16 @@ void multiply_packed_f32(const Args *k, float *out, const float *a, const float 
 void multiply_packed_f64(const Args *k, double *out, const double *a, const double *packed, int64_t rows,
                          int64_t depth, int64_t columns);
 
-/* rows @ weightᵀ + bias of float32 matrices without gaps that are not empty, the weight copied in panels; there
-   with AVX-512 only. */
-void multiply_rows(const Args *args, float *out, const float *a, const float *weight, const float *bias,
-                   int64_t rows, int64_t columns, int64_t depth);
+/* out = a @ b + bias of float32 matrices that are not empty, and relu of it; a bias may be NULL.  An element
+   of `a` is `down` and `right` from those above it and to its left.  There with AVX-512 only. */
+typedef struct {
+    float *out;
+    const float *a, *b, *bias;
+    int64_t rows, columns, depth, out_step, down, right, b_step;
+    int b_turned, relu;
+} Matrices;
+
+/* On as many threads at most. */
+void multiply_matrices(const Matrices *c, int most);
 
 #endif

@@ -31,7 +31,7 @@ static int team_of(const Args *args, int64_t work) {
 
 #if HAS_AVX512
 #define MOST_VECTORS 4 /* of a panel */
-#define DEPTH 128      /* of a block: its panel takes 32 KiB of the first cache */
+#define DEPTH 512      /* of a block: its panel takes 128 KiB of the second cache */
 #define STRIP 512      /* columns of `out` whose sums take 128 KiB of the second cache */
 #define LEAST 32       /* of them, for which a panel is worth turning once more for another thread */
 
@@ -163,12 +163,6 @@ static int multiplied(const Product *c, int threads) {
 
 static int64_t filled(int64_t count) { return (count + LANES - 1) / LANES * LANES; }
 
-WIDE static void cut_off(float *out, int64_t n, int relu) {
-    const float sign = relu == NO_SIGN ? 0.0f : -0.0f; /* which added to a zero is that zero */
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) out[i] = (out[i] < 0 ? 0 : out[i]) + sign;
-}
-
 /* rows @ weightᵀ + bias, of matrices without gaps that are not empty, and its relu.  Either the rows and the
    sums are turned or the weight, and what is turned fills vectors; turning a number takes the time of some six
    products.  The sums are the same. */
@@ -177,8 +171,10 @@ static void make_lines(const Args *args, int relu) {
     const double by_rows = filled(rows) * (double)columns * depth + 6.0 * rows * (depth + columns);
     const double by_weight = rows * (double)filled(columns) * depth + 6.0 * columns * depth;
     if (by_weight < by_rows) {
-        multiply_rows(args, args->p[0], args->p[1], args->p[2], args->p[3], rows, columns, depth);
-        if (relu) cut_off(args->p[0], rows * columns, relu);
+        const Matrices c = {.out = args->p[0], .a = args->p[1], .b = args->p[2], .bias = args->p[3],
+                            .rows = rows, .columns = columns, .depth = depth, .out_step = columns,
+                            .down = depth, .right = 1, .b_step = depth, .b_turned = 1, .relu = relu};
+        multiply_matrices(&c, args->threads);
         return;
     }
     Lines lines = {args->p[0], args->p[1], args->p[2], args->p[3], rows, columns, depth, columns, depth, depth, 0, 0, relu};

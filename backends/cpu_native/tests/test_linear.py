@@ -71,7 +71,7 @@ X, WEIGHT, BIAS = numbers(20, 12), numbers(7, 12), numbers(7)
         (X[:, :0].copy(), WEIGHT[:, :0].copy(), BIAS),
         (numbers(7, 256), numbers(100, 256), None),  # BLAS is faster for few rows
         (numbers(15, 256), numbers(300, 256), None),
-        (numbers(193, 256), numbers(300, 256), None),  # and for many
+        (numbers(1000, 512), numbers(300, 512), None),  # and for many
     ],
     ids=range(15),
 )

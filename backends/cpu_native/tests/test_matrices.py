@@ -1,4 +1,4 @@
-"""Products of two matrices that the second cache holds, by one call of `offered.matrices`."""
+"""Products of two matrices by one call of `offered.matrices`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def numbers(*shape):
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
-def product(a, b, a_turned=False, b_turned=False):
-    """a @ b by the compiled function, however small; operands are stored as is said."""
+def product(a, b, a_turned=False, b_turned=False, line=None, relu=0):
+    """a @ b + line by the compiled function, however small; operands are stored as is said."""
     (rows, depth), columns = a.shape, b.shape[1]
     out = np.full((rows, columns), 7, np.float32)
     left, right = (
         np.ascontiguousarray(x.T if turned else x) for x, turned in ((a, a_turned), (b, b_turned))
     )
-    native.matrices(out, left, right, rows, columns, depth, a_turned, b_turned)
+    native.matrices(out, left, right, line, rows, columns, depth, a_turned, b_turned, relu)
     return out
 
 
@@ -57,6 +57,33 @@ def test_large_products_are_divided_and_have_the_same_bits(threads):
         threads(number)
         for layout in LAYOUTS:
             np.testing.assert_array_equal(product(a, b, *layout), first)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("rows", "depth", "columns"), [(7, 5, 9), (40, 700, 100), (13, 0, 20)])
+def test_lines_are_added_to_sums_that_are_over_and_relu_comes_last(rows, depth, columns, layout):
+    a, b, line = numbers(rows, depth), numbers(depth, columns), numbers(columns)
+    line[0], line[1] = np.nan, -0.0
+    a[0] = 0
+    wanted = product(a, b, *layout) + line
+    np.testing.assert_array_equal(product(a, b, *layout, line), wanted)
+    for relu, zero in ((1, np.float32(-0.0)), (2, np.float32(0))):
+        found = product(a, b, *layout, line, relu)
+        positive = np.where(wanted < 0, np.float32(0), wanted) + zero
+        np.testing.assert_array_equal(found.view(np.int32), positive.view(np.int32))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("depth", [511, 512, 513, 1025])
+def test_blocks_of_the_depth_leave_no_trace(depth, layout):
+    a, b = numbers(9, depth), numbers(depth, 70)
+    sums = np.zeros((9, 70), np.float32)
+    for k in range(depth):  # multiply-adds, rounded once
+        exact = a[:, k : k + 1].astype(np.float64) * b[k] + sums
+        sums = exact.astype(np.float32)
+    found = product(a, b, *layout)
+    assert (abs(found - sums) <= 2.0**-23 * abs(sums)).mean() > 0.9
+    np.testing.assert_array_equal(found[:, :16], product(a, b[:, :16].copy(), *layout))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -124,9 +151,12 @@ def test_matrices_without_gaps_are_multiplied_here(a, b):
             np.zeros((600, 17), np.float32),
         ),  # two vectors, one full
         (numbers(64, 64), numbers(64, 64), np.zeros((64, 64), np.float32)),  # BLAS copies nothing
-        (numbers(300, 300), numbers(300, 300), np.zeros((300, 300), np.float32)),
+        (numbers(520, 520), numbers(520, 520), np.zeros((520, 520), np.float32)),
+        (numbers(32, 800), numbers(800, 800), np.zeros((32, 800), np.float32)),  # copied for little
+        # Lines of the first meet in few places of a cache.
+        (np.asfortranarray(numbers(1024, 300)), numbers(300, 64), np.zeros((1024, 64), np.float32)),
     ],
-    ids=range(16),
+    ids=range(18),
 )
 def test_what_others_do_better_is_left_to_them(a, b, out):
     before = out.copy()
@@ -134,11 +164,27 @@ def test_what_others_do_better_is_left_to_them(a, b, out):
     np.testing.assert_array_equal(out, before)
 
 
+@pytest.mark.parametrize("line", [numbers(127), numbers(256)[::2], numbers(128).astype(float)])
+def test_lines_that_do_not_fit_are_left_to_others(line):
+    out = np.full((120, 128), 7, np.float32)
+    assert not matrices(A, B, out, line)
+    assert (out == 7).all()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_lines_and_relu_are_added_to_what_is_offered(turned):
+    b, line = np.asfortranarray(B) if turned else B, numbers(128)
+    plain, more = np.empty((2, 120, 128), np.float32)
+    assert matrices(A, b, plain)
+    assert matrices(A, b, more, line, True)
+    np.testing.assert_array_equal(more, np.maximum(plain + line, 0))
+
+
 def test_products_on_cpu_are_made_here(monkeypatch):
     made = []
 
-    def counted(a, b, out):
-        done = matrices(a, b, out)
+    def counted(a, b, out, *more):
+        done = matrices(a, b, out, *more)
         made.append((a.shape, b.shape, done))
         return done
 
@@ -187,6 +233,12 @@ def laid_out(t, kind):
         ((3, 5000), 16),
         ((1, 5000), 300),
         ((0, 5000), 16),
+        ((20, 512), 300),
+        ((130, 600), 700),
+        ((640, 200), 192),
+        ((40, 700), 400),
+        ((12, 1000), 1000),
+        ((1024, 260), 100),
     ],
 )
 def test_products_of_plans_have_the_bits_of_the_kernel(left, right, shape, columns, threads):
@@ -194,10 +246,12 @@ def test_products_of_plans_have_the_bits_of_the_kernel(left, right, shape, colum
     a, b = fb.randn(shape), fb.randn(shape[-1], columns)
     a = laid_out(a, left) if len(shape) > 1 else a
     b = laid_out(b, right)
-    weight = laid_out(fb.randn(columns, shape[-1]), right)
+    weight, line = laid_out(fb.randn(columns, shape[-1]), right), fb.randn(columns)
 
     def layers(a):
-        return a @ b, fb.nn.functional.linear(a, weight).relu()
+        found = a @ b, fb.nn.functional.linear(a, weight).relu(), a.mT @ a if a.ndim == 2 else a
+        rows = a.reshape(-1, a.shape[-1])
+        return *found, fb.addmm(line, rows, b), fb.addmm(line, rows, b, beta=2)
 
     compiled = fb.compile(layers)
     wanted = layers(a)

@@ -87,7 +87,8 @@ def parts(monkeypatch, request):
             pytest.skip("flambeau-native was installed without a compiler")
         sgemm = native.sgemm
     monkeypatch.setattr(offered, "sgemm", sgemm)
-    monkeypatch.setattr(offered, "linear", None)  # it would be asked first
+    for asked_first in "linear", "matrices":
+        monkeypatch.setattr(offered, asked_first, None)
     return request.param
 
 
@@ -451,9 +452,17 @@ def test_a_forked_child_finishes(threads, answer_of_child, dtype):
     np.testing.assert_allclose(received.astype(np.float64), wanted, rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.parametrize("rows", [1, 8, 9, 200])
-def test_products_that_plans_ask_for_at_once_are_not_for_onednn(rows):
+@pytest.mark.parametrize("rows", [1, 8, 9, 16, 63, 64, 200])
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_plans_ask_for_at_once_is_asked_before_onednn(monkeypatch, rows, turned):
+    asked = []
+    monkeypatch.setattr(offered, "matrices", lambda *args: asked.append(args) or True)
     for depth in (64, 100, 300, 512, 1024):
         for columns in (64, 200, 512, 2048):
-            a, b = np.empty((rows, depth), FLOAT32), np.empty((depth, columns), FLOAT32)
-            assert not (general.is_left(rows, rows * depth * columns) and linalg._suits(a, b))
+            a, b = np.zeros((rows, depth), FLOAT32), np.zeros((depth, columns), FLOAT32)
+            b = np.asfortranarray(b) if turned else b
+            if general.is_left(rows, rows * depth * columns, turned):
+                asked.clear()
+                linalg.matmul(a, b)
+                linalg.addmm(np.zeros(columns, FLOAT32), a, b, 1, 1)
+                assert len(asked) == 2 or max(a.size, b.size) < general.SMALL

@@ -36,7 +36,7 @@ Sgemm = Callable[..., object]
 Linear = Callable[[Array, Array, Array | None], Array | None]
 Primitives = Callable[..., object]
 Few = Callable[[Array, Array], Array | None]
-Matrices = Callable[[Array, Array, Array], bool]
+Matrices = Callable[..., bool]
 Convolve = Callable[..., Array | None]
 
 
@@ -64,8 +64,9 @@ class Offered:
             each place; primitive, stream, count and arguments of each run.
         few: ``few(a, b)`` is a @ b of two arrays of matrices, whose terms are added in order, or
             None where others do better.
-        matrices: ``matrices(a, b, out)`` writes a @ b of two matrices to ``out``, which shares no
-            memory with them; False where others do better, and nothing is written.
+        matrices: ``matrices(a, b, out, line=None, relu=False)`` writes a @ b of two matrices to
+            ``out``, which shares no memory with them, plus ``line`` in each of its lines, and relu
+            of the sum; False where others do better, and nothing is written.
         conv2d, conv2d_input_grad, conv2d_weight_grad: what the kernels of these names give for
             their arguments, or None where others do better.
     """

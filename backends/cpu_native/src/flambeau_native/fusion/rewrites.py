@@ -49,8 +49,8 @@ def _direct(plan: Plan, step: Step) -> Step:
         return _with_kernel(step, _checked(plan, args[0], kernel))
     if op in _LAYERS:
         return _with_kernel(step, _LAYERS[op](plan, step) or kernel)
-    if op == "matmul":
-        return _with_kernel(step, _matmul(plan, step) or kernel)
+    if op in _PRODUCTS:
+        return _with_kernel(step, _PRODUCTS[op](plan, step) or kernel)
     return step
 
 
@@ -112,18 +112,38 @@ _LAYERS: dict[str, Callable[..., Callable[..., Any] | None]] = {
 
 def _matmul(plan: Plan, step: Step) -> Callable[..., Any] | None:
     """The kernel of `matmul` for these layouts; None where it has to ask."""
-    if not _asks("matmul", step.kernel) or offered.matrices is not matrices:
+    return _product(plan, *step.reads) if _asks("matmul", step.kernel) else None
+
+
+def _addmm(plan: Plan, step: Step) -> Callable[..., Any] | None:
+    """The kernel of `addmm` for these layouts; None where it has to ask."""
+    bias, a, b, *factors = step.args
+    if not _asks("addmm", step.kernel) or factors != [1, 1] or not _row_major(plan, (bias,)):
         return None
-    a, b = step.reads
+    product = _product(plan, a, b)
+    if product is None or plan.specs[bias][0] != plan.specs[b][0][1:]:
+        return None
+
+    def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array:
+        return product(a, b, bias)
+
+    return addmm
+
+
+def _product(plan: Plan, a: int, b: int) -> Callable[..., Array] | None:
+    """The product of such arrays by the compiled function; None where others may do better."""
     (shape, _), (other, _) = plan.specs[a], plan.specs[b]
-    if len(shape) < 2 or len(other) != 2 or max(prod(shape), prod(other)) < SMALL:
+    if offered.matrices is not matrices or len(shape) < 2 or len(other) != 2 or shape[-1] < 2:
         return None
     layouts = [_layout_of(plan, slot) for slot in (a, b)]
-    if None in layouts or (len(shape) > 2 and layouts[0]) or shape[-1] < 2:
+    if max(prod(shape), prod(other)) < SMALL or None in layouts or (len(shape) > 2 and layouts[0]):
         return None
-    if not is_left(prod(shape[:-1]), prod(shape) * other[1]):
+    if not is_left(prod(shape[:-1]), prod(shape) * other[1], bool(layouts[1])):
         return None
     return matrices_of(shape, other[1], *map(bool, layouts))
+
+
+_PRODUCTS = {"matmul": _matmul, "addmm": _addmm}
 
 
 def _layout_of(plan: Plan, slot: int) -> bool | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Up to so many elements of a weight any row is worth it, and below so many eight rows and more.
 _ANY, _EIGHT = 1 << 14, 1 << 16
-# Of a larger one, the rows that fill a vector: more than that, and both had better be copied.
+# Of a larger one, the rows that fill a vector; of many, products of the size of `_MOST`.
 _FEWEST, _FEW_ROWS = 16, 192
 
 
@@ -54,7 +54,9 @@ def linear(
 
 def _suits(rows: int, size: int) -> bool:
     """Whether a layer of so many rows and so large a weight is one for the compiled kernel."""
-    return size <= _ANY or (rows >= 8 and (size < _EIGHT or _FEWEST <= rows <= _FEW_ROWS))
+    if size <= _ANY or (rows >= 8 and size < _EIGHT):
+        return True
+    return rows >= _FEWEST and (rows <= _FEW_ROWS or rows * size <= _MOST)
 
 
 def linear_of(
@@ -98,12 +100,23 @@ def linear_of(
 # OpenBLAS copies nothing of products of fewer multiplications; where the second operand is stored
 # column by column, of those whose result has fewer elements.
 _COPIED, _COPIED_TURNED = 1_000_000, 1600
-_MOST = 1 << 24  # multiplications, beyond which operands had better be copied in parts
-_FEWEST_ROWS = 4
+# Beyond so many multiplications both operands had better be copied, of a few rows from fewer on.
+_MOST, _MOST_OF_FEW = 1 << 27, 1 << 24
+_FEWEST_ROWS, _MANY_ROWS = 4, 64
+# Of the first operand stored column by column a block of 512 lines is read a few numbers of each at
+# a time: lines that are a multiple of a large power of two apart meet in few places of a cache.
+_BLOCK, _APART = 512, 1 << 17
 
 
-def matrices(a: Array, b: Array, out: Array, _kind: Any = FLOAT32) -> bool:
-    """Write a @ b of two float32 matrices to `out`; False where others do better."""
+def matrices(
+    a: Array,
+    b: Array,
+    out: Array,
+    line: Array | None = None,
+    relu: bool = False,
+    _kind: Any = FLOAT32,
+) -> bool:
+    """Write a @ b + line of float32 matrices to `out`; False where others do better."""
     if a.dtype is not _kind or b.dtype is not _kind or out.dtype is not _kind:
         return False
     (rows, depth), (same, columns) = a.shape, b.shape
@@ -114,9 +127,32 @@ def matrices(a: Array, b: Array, out: Array, _kind: Any = FLOAT32) -> bool:
         return False
     if not (a.flags.forc and b.flags.forc):
         return False
-    left, right = a.T if a_turned else a, b.T if b_turned else b
-    native.matrices(out, left, right, rows, columns, depth, a_turned, b_turned)
+    if line is not None and (
+        line.dtype is not _kind or line.shape != (columns,) or not line.flags.c_contiguous
+    ):
+        return False
+    _write(out, a, b, line, (rows, columns, depth), a_turned, b_turned, relu)
     return True
+
+
+def _write(
+    out: Array,
+    a: Array,
+    b: Array,
+    line: Array | None,
+    sizes: tuple[int, int, int],
+    a_turned: bool,
+    b_turned: bool,
+    relu: bool,
+) -> None:
+    """Of matrices that suit; a layer's product turns whichever operand costs less."""
+    if not b_turned or a_turned:
+        left, right = a.T if a_turned else a, b.T if b_turned else b
+        native.matrices(out, left, right, line, *sizes, a_turned, b_turned, relu)
+    elif relu:
+        native.linear_relu(out, a, b.T, line, *sizes, False)
+    else:
+        native.linear(out, a, b.T, line, *sizes)
 
 
 def _multiplied(rows: int, columns: int, depth: int, a_turned: bool, b_turned: bool) -> bool:
@@ -127,7 +163,11 @@ def _multiplied(rows: int, columns: int, depth: int, a_turned: bool, b_turned: b
     work = rows * columns * depth
     if work < _COPIED and (a_turned or not b_turned or rows * columns < _COPIED_TURNED):
         return False
-    return work <= _MOST
+    if a_turned and min(depth, _BLOCK) * (rows & -rows) > _APART:
+        return False
+    return (
+        work <= _MOST if rows >= _MANY_ROWS or (b_turned and not a_turned) else work <= _MOST_OF_FEW
+    )
 
 
 def matrices_of(
@@ -136,28 +176,30 @@ def matrices_of(
     a_turned: bool,
     b_turned: bool,
     _kind: Any = FLOAT32,
-) -> Callable[[Array, Array], Array] | None:
-    """`matmul` of such float32 arrays, of which it asks nothing; None if others do better.
+) -> Callable[..., Array] | None:
+    """a @ b of such float32 arrays, of which it asks nothing; None if others do better.
 
     Args:
         shape: that of the first, row-major if it has more than two dimensions.
         columns: how many columns the second has, a matrix.
         a_turned: whether the first is stored column by column.
         b_turned: whether the second is.
+
+    Returns:
+        A function of both, of what every line has added, and of whether relu follows.
     """
     rows, depth = prod(shape[:-1]), shape[-1]
     if not _multiplied(rows, columns, depth, a_turned, b_turned):
         return None
-    out_shape, run = (*shape[:-1], columns), native.matrices
+    out_shape, sizes = (*shape[:-1], columns), (rows, columns, depth)
     _empty = maker(rows * columns, _kind)
 
-    def matmul(a: Array, b: Array) -> Array:
+    def product(a: Array, b: Array, line: Array | None = None, relu: bool = False) -> Array:
         out = _empty(out_shape, _kind)
-        left, right = a.T if a_turned else a, b.T if b_turned else b
-        run(out, left, right, rows, columns, depth, a_turned, b_turned)
+        _write(out, a, b, line, sizes, a_turned, b_turned, relu)
         return out
 
-    return matmul
+    return product
 
 
 # Multiplications of a product below which PyTorch has a loop and no library, so its bits are known.

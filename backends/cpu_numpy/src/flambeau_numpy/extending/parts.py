@@ -9,9 +9,11 @@ from flambeau_numpy.kernels.activation import ZERO
 from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY
 from flambeau_numpy.kernels.linalg import (
     SMALL,
+    any_addmm,
     any_linear,
     is_left,
     large_matmul,
+    make_addmm,
     make_linear,
     make_matmul,
 )
@@ -28,11 +30,13 @@ __all__ = [
     "UNARY",
     "ZERO",
     "advanced",
+    "any_addmm",
     "any_linear",
     "is_left",
     "large_cat",
     "large_matmul",
     "large_stack",
+    "make_addmm",
     "make_cat",
     "make_linear",
     "make_matmul",

@@ -50,11 +50,18 @@ def large_matmul(a: Array, b: Array) -> Array:
     return np.matmul(a, b)
 
 
-def is_left(rows: int, work: int) -> bool:
-    """Whether every `large` of `make_matmul` leaves float32 matrices to `multiply`.
+def is_left(rows: int, work: int, turned: bool) -> bool:
+    """Whether every `large` of `make_matmul` asks what is offered as `matrices` before others.
 
-    Plans ask for products of so many rows and multiplications without it.
+    Plans call that at once.
+
+    Args:
+        rows: how many the float32 product has.
+        work: how many multiplications.
+        turned: whether the second operand is stored column by column.
     """
+    if rows >= (16 if turned else 64):
+        return True
     return work < (1 << 20 if rows <= 8 else 1 << 22)
 
 
@@ -104,7 +111,7 @@ def _times_transposed(x: Array, weight: Array, out: Array) -> None:
 
 
 @quiet
-def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array:
+def any_addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array:
     """beta·bias + alpha·(a @ b); with beta 0, NaN in `bias` does not count."""
     dtype = a.dtype
     left, right, shift = wide(a), wide(b), wide(bias)
@@ -118,6 +125,27 @@ def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array
     if beta != 0:
         out += shift if beta == 1 else shift * np.asarray(beta).astype(out.dtype)
     return narrow(out, dtype)
+
+
+def make_addmm(general: Kernel) -> Kernel:
+    """The kernel: what is offered as `matrices` where it takes the arguments; else `general`."""
+    others = offered
+
+    def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array:
+        """beta·bias + alpha·(a @ b); with beta 0, NaN in `bias` does not count."""
+        ask = others.matrices
+        if ask is not None and 1 == alpha == beta and a.ndim == 2 and bias.shape == b.shape[1:]:
+            rows, columns, turned = len(a), b.shape[1], not b.flags.c_contiguous
+            if max(a.size, b.size) >= SMALL and is_left(rows, a.size * columns, turned):
+                out = empty((rows, columns), a.dtype)
+                if ask(a, b, out, bias):
+                    return out
+        return general(bias, a, b, beta, alpha)
+
+    return addmm
+
+
+addmm = make_addmm(any_addmm)
 
 
 @quiet

@@ -45,7 +45,7 @@ LEAST_HALF = 1 << 15
 
 _DIMENSIONS = 12  # at most, in oneDNN
 
-_addmm, _relu_ = NUMPY["addmm"], NUMPY["relu_"]
+_relu_ = NUMPY["relu_"]
 plans = Plans(LIMIT)
 
 
@@ -145,13 +145,18 @@ def _sum(
     """
     whole = empty((*outer, b.shape[1]), FLOAT32)
     out = _rows(whole)
-    line, kept, factor = None, 0.0, float(alpha)
-    if added is not None:
-        kept = 1.0
-        fits = added.shape == out.shape[1:] and added.dtype == FLOAT32
-        if offered.sgemm is not None and beta == 1 and fits:
-            line = np.ascontiguousarray(added)
-        elif beta == 1:
+    line, factor = None, float(alpha)
+    if added is not None and beta == 1 and added.shape == out.shape[1:] and added.dtype == FLOAT32:
+        line = np.ascontiguousarray(added)
+    ask = offered.matrices
+    if ask is not None and factor == 1 and (added is None or line is not None):
+        work, turned = a.size * b.shape[1], not b.flags.c_contiguous
+        if parts.is_left(len(a), work, turned) and ask(a, b, out, line, relu):
+            return whole
+    kept = 0.0 if added is None else 1.0
+    if added is not None and (line is None or offered.sgemm is None):
+        line = None
+        if beta == 1:
             np.copyto(out, added)
         else:
             np.multiply(added, np.asarray(beta).astype(FLOAT32), out)
@@ -267,7 +272,7 @@ matmul = parts.make_matmul(_large_matmul, _half_matmul)
 
 
 @quiet
-def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array:
+def _any_addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array:
     """beta·bias + alpha·(a @ b); with beta 0, NaN in `bias` does not count."""
     dtype = a.dtype
     if dtype == FLOAT32 and alpha != 0 and _suits(a, b):  # NumPy's 0·NaN is NaN
@@ -279,7 +284,10 @@ def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array
             return out
         if is_half(dtype):
             return narrow(addmm(wide(bias), wide(a), wide(b), beta, alpha), dtype)
-    return _addmm(bias, a, b, beta, alpha)
+    return parts.any_addmm(bias, a, b, beta, alpha)
+
+
+addmm = parts.make_addmm(_any_addmm)
 
 
 @quiet
