@@ -48,7 +48,7 @@ equals after a sort that is not stable, or errors of rounding."""
 REASONS = {
     "there are no sparse tensors but in coordinates": """
         torch.Tensor.col_indices torch.Tensor.crow_indices torch.Tensor.to_sparse
-        torch.Tensor.to_sparse_bsc torch.Tensor.to_sparse_bsr torch.Tensor.to_sparse_coo
+        torch.Tensor.to_sparse_bsc torch.Tensor.to_sparse_bsr
         torch.Tensor.to_sparse_csc torch.Tensor.to_sparse_csr torch.sparse_bsc_tensor
         torch.sparse_bsr_tensor torch.sparse_compressed_tensor torch.sparse_csc_tensor
         torch.sparse_csr_tensor torch.sparse.as_sparse_gradcheck torch.sparse.spdiags""",

@@ -424,6 +424,7 @@ from flambeau.ops.indices.indexing import scatter as scatter
 from flambeau.ops.indices.indexing import scatter_add as scatter_add
 from flambeau.ops.indices.scattering import scatter_reduce as scatter_reduce
 from flambeau.ops.reductions.counting import searchsorted as searchsorted
+from flambeau.ops.indices.segments import segment_reduce as segment_reduce
 from flambeau.ops.shapes.movement import select as select
 from flambeau.ops.shapes.copies import select_copy as select_copy
 from flambeau.ops.indices.view_scattering import select_scatter as select_scatter

@@ -596,6 +596,9 @@ from flambeau.ops.indices.scattering import (
     scatter_reduce,
     take_along_dim,
 )
+from flambeau.ops.indices.segments import (
+    segment_reduce,
+)
 from flambeau.ops.losses.sequence_loss import (
     ctc_loss,
 )
@@ -629,6 +632,7 @@ from flambeau.ops.creation.sparse import (
     sspaddmm,
     to_dense,
     to_sparse,
+    to_sparse_coo,
     values,
 )
 from flambeau.ops.special_functions.special import (
@@ -1118,6 +1122,7 @@ __all__ = [
     "scatter_add",
     "scatter_reduce",
     "searchsorted",
+    "segment_reduce",
     "select",
     "select_copy",
     "select_scatter",
@@ -1249,6 +1254,7 @@ METHODS = (
     "sparse_mask",
     "to_dense",
     "to_sparse",
+    "to_sparse_coo",
     "uniform_",
     "values",
 )

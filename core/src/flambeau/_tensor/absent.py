@@ -12,7 +12,7 @@ NAMES = frozenset(
     q_per_channel_axis q_per_channel_scales
     q_per_channel_zero_points q_scale q_zero_point qscheme reinforce resize resize_as
     resize_as_sparse_ row_indices slice_inverse sparse_resize_ sparse_resize_and_clear_
-    to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc
+    to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_csc
     to_sparse_csr volatile xpu
     """.split()
 )

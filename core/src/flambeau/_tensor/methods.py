@@ -4669,6 +4669,14 @@ class TensorMethods:
             need_self(self, "to_sparse")
             raise
 
+    def to_sparse_coo(self) -> Tensor:
+        """The nonzero elements as a sparse tensor in coordinate form, as `Tensor.to_sparse` gives them."""
+        try:
+            return _ops.to_sparse_coo(self)
+        except AttributeError:
+            need_self(self, "to_sparse_coo")
+            raise
+
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> topk_return:
         """The `k` largest (or smallest) elements along `dim`, in order, and where they were."""
         return _ops.topk(self, k, dim, largest, sorted)

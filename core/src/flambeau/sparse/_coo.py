@@ -214,6 +214,15 @@ class SparseTensor(Tensor):
         """Itself."""
         return self
 
+    def to_sparse_coo(self) -> SparseTensor:
+        """Itself."""
+        return self
+
+    def _coalesced_(self, coalesced: bool) -> SparseTensor:
+        """Say, in place, whether positions are sorted and stored once; nobody looks."""
+        self._sorted = bool(coalesced)
+        return self
+
     @property
     def requires_grad(self) -> bool:
         """Whether gradients of the stored values are computed."""

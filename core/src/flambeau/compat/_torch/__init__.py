@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -42,11 +43,14 @@ __all__ = [
     "_check_tensor_all",
     "_check_tensor_all_with",
     "_check_with",
+    "_convert_indices_from_coo_to_csr",
+    "_convert_indices_from_csr_to_coo",
     "_debug_has_internal_overlap",
     "_grouped_mm",
     "_has_compatible_shallow_copy_type",
     "_int_mm",
     "_nnpack_available",
+    "_segment_reduce",
     "_shape_as_tensor",
     "_softmax_backward_data",
     *FOREACH,
@@ -82,6 +86,7 @@ globals().update(FOREACH)
 globals().update(OTHERS)
 DeviceObjType = fb.device
 legacy_contiguous_format = fb.contiguous_format
+_segment_reduce = fb.segment_reduce
 
 
 class AbsentDtype:
@@ -164,6 +169,42 @@ def _int_mm(self: fb.Tensor, mat2: fb.Tensor) -> fb.Tensor:
         if each.dtype is not fb.int8:
             raise RuntimeError(f"expected {name} dtype to be int8 but got {each.dtype}")
     return fb.mm(self.int(), mat2.int())
+
+
+def _convert_indices_from_coo_to_csr(
+    input: fb.Tensor, size: int, *, out_int32: bool = False
+) -> fb.Tensor:
+    """Where each of `size` rows begins among sorted numbers of rows, and where the last ends."""
+    rows = fb.arange(size + 1, dtype=input.dtype, device=input.device)
+    return fb.searchsorted(input, rows, out_int32=out_int32)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: fb.Tensor,
+    col_indices: fb.Tensor,
+    *,
+    out_int32: bool = False,
+    transpose: bool = False,
+) -> fb.Tensor:
+    """The coordinates of elements, (2, nnz), from where rows begin and the columns in them.
+
+    Of batches, the coordinates in these stand first; `transpose` exchanges rows and columns.
+    """
+    dtype = fb.int32 if out_int32 else fb.int64
+    shape = tuple(col_indices.shape)
+    begins = crow_indices.reshape((prod(shape[:-1]), crow_indices.shape[-1])).contiguous()
+    columns = col_indices.reshape((prod(shape[:-1]), shape[-1]))
+    place = fb.arange(columns.shape[-1], device=columns.device).expand_as(columns).contiguous()
+    rows = (fb.searchsorted(begins, place, right=True) - 1).reshape(-1)
+    found = [columns.reshape(-1), rows] if transpose else [rows, columns.reshape(-1)]
+    batches = [
+        fb.arange(n, device=columns.device)
+        .reshape((-1, *(1,) * (len(shape) - 1 - d)))
+        .expand(shape)
+        .reshape(-1)
+        for d, n in enumerate(shape[:-1])
+    ]
+    return fb.stack([each.to(dtype) for each in (*batches, *found)])
 
 
 def _nnpack_available() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
+from flambeau.autograd.profiler import record_function
 from flambeau.compat._absent import AbsentFunction
 from flambeau.utils import _aten
 from flambeau.utils._named_ops import DEFINED, OpsNamespace, loading
@@ -38,6 +39,21 @@ _ABSENT = {
 """What libraries name, to ask for it or to register something for it, and do not call."""
 
 
+def _record_function_enter(name: str, args: str | None = None) -> record_function:
+    return record_function(name).__enter__()
+
+
+def _record_function_exit(handle: record_function) -> None:
+    handle.__exit__()
+
+
+_OF_PROFILES = {
+    "_record_function_enter": _record_function_enter,
+    "_record_function_enter_new": _record_function_enter,
+    "_record_function_exit": _record_function_exit,
+}
+
+
 class _Namespace(OpsNamespace):
     """The ops of one namespace."""
 
@@ -46,6 +62,9 @@ class _Namespace(OpsNamespace):
             return DEFINED[self._name][op]
         if self._name == "aten" and (packet := _aten.find(op)) is not None:
             self.__dict__[op] = packet
+            return packet
+        if self._name == "profiler" and op in _OF_PROFILES:
+            packet = self.__dict__[op] = _aten.Packet(_OF_PROFILES[op], self._name, op)
             return packet
         if op in _ABSENT.get(self._name, ()):
             absent = AbsentFunction(f"torch.ops.{self._name}.{op}")

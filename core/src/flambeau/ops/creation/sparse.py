@@ -140,6 +140,17 @@ def to_sparse(
 
 
 @public(function=False)
+def to_sparse_coo(input: Tensor) -> Tensor:
+    """The nonzero elements as a sparse tensor in coordinate form, as `Tensor.to_sparse` gives them.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([0.0, 7.0]).to_sparse_coo().indices()
+    tensor([[1]])
+    """
+    return to_sparse(need_tensor(input, "to_sparse_coo", "input"))
+
+
+@public(function=False)
 def to_dense(
     input: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None
 ) -> Tensor:

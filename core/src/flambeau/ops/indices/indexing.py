@@ -165,6 +165,14 @@ def _(F, g):
     return None
 
 
+def untouched(x: Tensor, src: Tensor) -> Tensor:
+    """A copy of `x`, what writing `src` at no place leaves; with a history if `src` has one."""
+    if not src.requires_grad:
+        return x.clone()
+    nowhere = x.new_zeros((0,), dtype=D.int64)
+    return _scatter_add(x.reshape((-1,)), 0, nowhere, src.reshape((-1,))).reshape(tuple(x.shape))
+
+
 def padded(F: Formulas, g: Array, shape: tuple[int, ...]) -> Array:
     """`g` with zeros after it up to `shape`: entries of src that no index used."""
     if tuple(g.shape) == tuple(shape):
@@ -335,7 +343,7 @@ def scatter(
     given = value if src is None else src
     x, d, i, source = _scatter_source("scatter", input, dim, index, given)
     if i.numel() == 0:
-        return deliver(x.clone(), out, input, index, source, exact=True)
+        return deliver(untouched(x, source), out, input, index, source, exact=True)
     if reduce == "add":
         return deliver(
             put_into(_scatter_add, x, d, i, source), out, input, index, source, exact=True
@@ -370,7 +378,7 @@ def scatter_add(
     """
     x, d, i, src = _scatter_source("scatter_add", input, dim, index, src)
     if i.numel() == 0:
-        return deliver(x.clone(), out, input, index, src, exact=True)
+        return deliver(untouched(x, src), out, input, index, src, exact=True)
     if x.dim() == 0:
         return deliver(
             _scatter_add(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()),

@@ -25,6 +25,7 @@ from flambeau.ops.indices.indexing import (
     _scatter_source,
     index_select,
     unravel_index,
+    untouched,
     wrapped_index,
 )
 from flambeau.ops.pointwise.elementwise import times, where
@@ -233,7 +234,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     count = flat.sum(0, keepdim=True)
     checked(count, s.numel() + 1, RuntimeError, text, (s.numel(),))
     if s.numel() == 0:
-        return x.clone()
+        return untouched(x, s)
     if x is input and x.is_contiguous():
         if (found := written_by("masked_scatter", x, m, s)) is not None:
             return found
@@ -314,7 +315,7 @@ def scatter_reduce(
         raise NotImplementedError(f"scatter_reduce(): complex numbers have no {reduce}")
     x, shape = _row_major(x), tuple(x.shape)
     if i.numel() == 0:
-        return deliver(x.clone(), out, input, index, src, exact=True)
+        return deliver(untouched(x, s), out, input, index, src, exact=True)
     if 0 in (x.dim(), i.dim(), s.dim()):  # scalars count as vectors
         x, i, s = (t.reshape((-1,)) for t in (x, i, s))
     found = _reduced(x, d, i, s, reduce, bool(include_self))

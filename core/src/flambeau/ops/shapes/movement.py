@@ -921,7 +921,10 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     # 1-d empty tensors are skipped whatever the shape of the others.
     full = [p for p in parts if tuple(p._a.shape) != (0,)]
     d = dim_of(dim, full[0].dim()) if full else 0
-    return _joined(_cat([cast(p, dtype) for p in full or parts[:1]], d), out, tensors)
+    if full and len(full) < len(parts):  # their history is kept
+        none = [0 if i == d else n for i, n in enumerate(full[0].shape)]
+        full += [p.reshape(none) for p in parts if tuple(p._a.shape) == (0,) and p.requires_grad]
+    return _joined(_cat([cast(p, dtype) for p in full or parts], d), out, tensors)
 
 
 def _joined(result: Tensor, out: Tensor | None, tensors: Sequence[Tensor]) -> Tensor:
