@@ -20,6 +20,15 @@ def f64(*values: float, grad: bool = True) -> Any:
     return torch.tensor(values, dtype=torch.float64, requires_grad=grad)
 
 
+def least_and_greatest(dtype: Any, name: str) -> Any:
+    # Of the least int32 or int64 and 5, PyTorch's lcm ends the process: their divisor is -1 there.
+    facts = torch.iinfo(dtype)
+    few = (0, 1, 2, 5, 6, 12, facts.max, facts.max - 1)
+    below = (-1, -2, -12, facts.min + 1, facts.min // 2) if facts.min else ()
+    lowest = (facts.min,) if name == "gcd" or facts.bits < 32 else ()
+    return torch.tensor([*few, *below, *lowest], dtype=dtype)
+
+
 REAL = f64(-3.7, -1.25, -0.3, 0.2, 0.51, 1.0, 1.9, 2.5, 7.25)
 OTHER = f64(2.0, -1.25, 0.5, 0.1, -3.0, 1.5, 1.9, -2.5, 40.0)
 INSIDE = f64(-0.99, -0.5, -1e-3, 0.2, 0.7, 0.999)
@@ -130,6 +139,15 @@ PLAIN: list[tuple[str, Any, tuple[Any, ...]]] = [
     ("gcd", lambda t, x, y: t.gcd(x, y), (INTEGERS, DIVISORS)),
     ("gcd broadcast", lambda t, x, y: t.gcd(x[:, None], y), (INTEGERS, DIVISORS)),
     ("lcm", lambda t, x, y: t.lcm(x, y), (INTEGERS, DIVISORS)),
+    *[
+        (
+            f"{name} of the least and greatest {dtype}".replace("torch.", ""),
+            lambda t, x, name=name: getattr(t, name)(x[:, None], x),
+            (least_and_greatest(dtype, name),),
+        )
+        for name in ("gcd", "lcm")
+        for dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
+    ],
     ("frexp", lambda t, x: t.frexp(x), (f64(0, -0.75, 8, 1e300, 5e-324, INF, NAN, grad=False),)),
     ("nextafter f32", lambda t, x, y: t.nextafter(x, y), (EDGES.float(), -EDGES.float())),
     ("float_power", lambda t, x: t.float_power(x, 2), (INTEGERS,)),
@@ -174,6 +192,10 @@ def test_values_and_dtypes_agree(call: Any, operands: Any, device: str) -> None:
     "call",
     [
         lambda t: t.gcd(t.ones(2), t.ones(2)),
+        lambda t: t.lcm(t.ones(2) > 0, t.ones(2) > 0),
+        lambda t: t.logaddexp(t.arange(2), t.arange(2)),
+        lambda t: t.logaddexp2(t.ones(2) > 0, t.ones(2) > 0),
+        lambda t: t.logcumsumexp(t.arange(2), 0),
         lambda t: t.heaviside(t.ones(2), t.ones(2, dtype=t.float64)),
         lambda t: t.nextafter(t.arange(2), t.arange(2)),
         lambda t: t.frexp(t.arange(2)),

@@ -67,6 +67,8 @@ UNARY_BOTH(relu, x < 0 ? 0 : x, IF(IS(x, LT, ZERO), x, ZERO))
 UNARY_BOTH(leaky_relu, x > 0 ? x : x * u, IF(IS(x, GT, ZERO), x *u, x))
 UNARY_BOTH(sign, x > 0 ? 1 : (x < 0 ? -1 : 0),
           IF(IS(x, GT, ZERO), IF(IS(x, LT, ZERO), ZERO, -ONE), ONE))
+#define PI _Generic(x, float: 3.14159274f, double: 3.14159265358979324)
+UNARY_BOTH(angle, x != x ? x : (x < 0 ? PI : 0), IF(IS_NAN(x), IF(IS(x, LT, ZERO), ZERO, _mm512_set1_ps(3.14159274f)), x))
 UNARY_BOTH(reciprocal, 1 / x, ONE / x)
 UNARY_BOTH(clamp, x < u ? u : (x > v ? v : x), IF(IS(x, LT, u), IF(IS(x, GT, v), x, v), u))
 #define SIX _mm512_set1_ps(6)
@@ -228,7 +230,7 @@ HALVES(lgamma, lgamma_loop_f32, ONE_OPERAND)
 
 const Row pointwise_rows[] = {
     ROWS(relu, "wri", ONE_EACH), ROWS(leaky_relu, "wrif", ONE_EACH),
-    ROWS(sign, "wri", ONE_EACH), ROWS(reciprocal, "wri", ONE_EACH),
+    ROWS(sign, "wri", ONE_EACH), ROWS(angle, "wri", ONE_EACH), ROWS(reciprocal, "wri", ONE_EACH),
     ROWS(clamp, "wriff", ONE_EACH), ROWS(rsqrt, "wri", ONE_EACH),
     ROWS(sigmoid, "wri", ONE_EACH), ROWS(silu, "wri", ONE_EACH),
     SINGLE(erf, "wri", ONE_EACH), SINGLE(softplus, "wriff", ONE_EACH),

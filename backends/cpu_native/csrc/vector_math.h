@@ -121,13 +121,13 @@ INLINE double exp_d(double x) {
     return p * bits_to_double((int64_t)(low << 52)) * bits_to_double((int64_t)(high << 52));
 }
 
-/* log(x) = e log 2 + log m, m in [sqrt 1/2, sqrt 2), by the series of 2 atanh((m-1)/(m+1)). */
-INLINE double log_d(double x) {
-    double scaled = x < 2.2250738585072014e-308 ? x * 18014398509481984.0 : x;
-    int64_t bits = double_to_bits(scaled), offset = bits - 0x3FE6A09E667F3BCD;
+/* log(x / 2^shift) = e log 2 + log m, m in [sqrt 1/2, sqrt 2), by the series of 2 atanh((m-1)/(m+1)), of
+   normal numbers above 0. */
+INLINE double log_normal_d(double x, double shift) {
+    int64_t bits = double_to_bits(x), offset = bits - 0x3FE6A09E667F3BCD;
     int64_t e = offset >> 52;
     double m = bits_to_double((offset & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD);
-    double k = (double)(int32_t)e - (x < 2.2250738585072014e-308 ? 54.0 : 0.0);
+    double k = (double)(int32_t)e - shift;
     double s = (m - 1.0) / (m + 1.0), z = s * s;
     double p = 1.0 / 23;
     p = fma(p, z, 1.0 / 21);
@@ -141,7 +141,12 @@ INLINE double log_d(double x) {
     p = fma(p, z, 1.0 / 5);
     p = fma(p, z, 1.0 / 3);
     double y = fma(k, 1.90821492927058770002e-10, 2.0 * s * z * p) + 2.0 * s;
-    y = fma(k, 0.693147180369123816490, y);
+    return fma(k, 0.693147180369123816490, y);
+}
+
+INLINE double log_d(double x) {
+    int is_small = x < 2.2250738585072014e-308;
+    double y = log_normal_d(is_small ? x * 18014398509481984.0 : x, is_small ? 54.0 : 0.0);
     y = x == 0.0 ? -INFINITY : y;
     y = x == INFINITY ? x : y;
     return x < 0.0 || x != x ? NAN : y;

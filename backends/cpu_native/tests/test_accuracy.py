@@ -43,6 +43,12 @@ F32 = [
     ("reciprocal", (), lambda x: 1 / x, 1, (1e-37, 1e37)),
     ("softplus", (1.0, 20.0), softplus, 3, (-87, np.inf)),
     ("lgamma", (), special.gammaln, 2, (1e-38, 4e36)),
+    ("erfc", (), special.erfc, 0.51, (-np.inf, 9.19)),
+    ("erfinv", (), special.erfinv, 0.51, (-1, 1)),
+    ("i0", (), special.i0, 0.51, (-91, 91)),
+    ("i0e", (), special.i0e, 0.51, ()),
+    ("i1", (), special.i1, 0.52, (-91, 91)),
+    ("i1e", (), special.i1e, 0.52, ()),
 ]
 
 
@@ -148,3 +154,26 @@ def test_sums_lose_no_more_than_a_few_ulp():
     out = np.empty(1, np.float32)
     native.sum_f32(out, x, 1, x.size, 1, 1.0)
     assert ulp(out, np.array([x.astype(np.float64).sum()]))[0] <= 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_the_error_of_sums_of_exponentials(name, dtype):
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(0, 5, 200_000).astype(dtype) for _ in range(2))
+    out = np.empty_like(a)
+    getattr(native, f"{name}_f{8 * out.itemsize}")(out, a, b, a.size)
+    wanted = getattr(np, name)(a.astype(np.longdouble), b.astype(np.longdouble))
+    error = np.abs(out - wanted) / np.maximum(np.abs(wanted), 1) / np.finfo(dtype).eps
+    assert error.max() < (0.51 if dtype is np.float32 else 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1, 40, 1000])
+def test_the_error_of_running_sums_of_exponentials(scale, dtype):
+    a = np.random.default_rng(0).normal(0, scale, (3, 2000)).astype(dtype)
+    out = np.empty_like(a)
+    getattr(native, f"logcumsumexp_f{8 * out.itemsize}")(out, a, 3, 2000, 1)
+    wanted = np.logaddexp.accumulate(a.astype(np.longdouble), 1)
+    error = np.abs(out - wanted) / np.maximum(np.abs(wanted), 1) / np.finfo(dtype).eps
+    assert error.max() < (0.51 if dtype is np.float32 else 6)

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from flambeau.linalg import _results as R
     from flambeau.ops.indices.indexing import sort_return
     from flambeau.ops.indices.indexing import topk_return
-    from flambeau.ops.pointwise.floating_point import frexp_return
     from flambeau.ops.reductions.cumulative import cummax_return
     from flambeau.ops.reductions.cumulative import cummin_return
     from flambeau.ops.reductions.histogram import histogram_return
@@ -111,6 +110,7 @@ node_erfinv: type[Node] = None
 node_exp: type[Node] = None
 node_expm1: type[Node] = None
 node_floor: type[Node] = None
+node_frexp: type[Node] = None
 node_i0: type[Node] = None
 node_lgamma: type[Node] = None
 node_log: type[Node] = None
@@ -2619,6 +2619,31 @@ class TensorMethods:
             need_self(self, "floor")
             raise
 
+    def frexp(self) -> Tensor:
+        """(mantissa, exponent) with input = mantissa · 2^exponent and 1/2 ≤ abs(mantissa) < 1."""
+        try:
+            be = self._be
+            if modes:
+                return slow_unary("frexp", self)
+            kernel = be.frexp
+            try:
+                r = kernel(self._a)
+            except be.error as error:
+                raise kernel_error("frexp", error, (self,)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                record_unary(t, self, node_frexp)
+            return t
+        except AttributeError:
+            need_self(self, "frexp")
+            raise
+
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind, I₀."""
         try:
@@ -3706,17 +3731,19 @@ class TensorMethods:
         """What follows the decimal point, with the sign of the number."""
         return _ops.frac(self)
 
-    def frexp(self) -> frexp_return:
-        """(mantissa, exponent) with input = mantissa · 2^exponent and 1/2 ≤ abs(mantissa) < 1."""
-        return _ops.frexp(self)
-
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """The elements of `input` whose position along `dim` is `index`, elsewhere their own."""
         return _ops.gather(self, dim, index, sparse_grad=sparse_grad)
 
     def gcd(self, other: Tensor) -> Tensor:
-        """The greatest common divisor of integers, not negative"""
-        return _ops.gcd(self, other)
+        """The greatest common divisor of integers"""
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "gcd")
+            return _ops.gcd(self, other)
+        except AttributeError:
+            need_self(self, "gcd")
+            raise
 
     def ge(self, other: Tensor | Number) -> Tensor:
         """Whether input >= other."""
@@ -3964,7 +3991,13 @@ class TensorMethods:
 
     def lcm(self, other: Tensor) -> Tensor:
         """The least common multiple of integers, not negative"""
-        return _ops.lcm(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "lcm")
+            return _ops.lcm(self, other)
+        except AttributeError:
+            need_self(self, "lcm")
+            raise
 
     def ldexp(self, other: Tensor) -> Tensor:
         """input · 2^other."""
@@ -4019,11 +4052,23 @@ class TensorMethods:
 
     def logaddexp(self, other: Tensor) -> Tensor:
         """log(eˣ + eʸ), without overflow on the way."""
-        return _ops.logaddexp(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "logaddexp")
+            return _ops.logaddexp(self, other)
+        except AttributeError:
+            need_self(self, "logaddexp")
+            raise
 
     def logaddexp2(self, other: Tensor) -> Tensor:
         """log₂(2ˣ + 2ʸ), without overflow on the way."""
-        return _ops.logaddexp2(self, other)
+        try:
+            if type(self) in NUMBERS:
+                need_self(self, "logaddexp2")
+            return _ops.logaddexp2(self, other)
+        except AttributeError:
+            need_self(self, "logaddexp2")
+            raise
 
     def logcumsumexp(self, dim: _int) -> Tensor:
         """The logarithm of the running sum of exponentials along a dimension."""
@@ -6202,6 +6247,7 @@ _RECORDED = (
     "exp",
     "expm1",
     "floor",
+    "frexp",
     "i0",
     "lgamma",
     "log",

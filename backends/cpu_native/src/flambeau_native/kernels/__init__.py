@@ -7,7 +7,9 @@ from typing import Any
 
 from flambeau_native.kernels import (
     activation,
+    binary,
     classification_loss,
+    complexes,
     counting,
     cumulative,
     elementwise,
@@ -28,7 +30,9 @@ from flambeau_native.kernels import (
 
 FAMILIES = (
     elementwise,
+    binary,
     special,
+    complexes,
     reduction,
     cumulative,
     counting,

@@ -1,4 +1,4 @@
-"""Cumulative sums of row-major arrays, and places of cumulative extrema."""
+"""Cumulative sums of row-major arrays, of exponentials too, and places of cumulative extrema."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from flambeau_native.kernels._common import (
 )
 
 
-def _make_cumsum() -> Kernel:
-    general, find = otherwise("cumsum"), compiled("cumsum").get
+def _along(name: str) -> Kernel:
+    general, find = otherwise(name), compiled(name).get
 
-    def cumsum(a: Array, dim: int) -> object:
+    def kernel(a: Array, dim: int) -> object:
         run = find(a.dtype)
         if run is None or not a.size or not a.ndim or not a.flags.c_contiguous:
             return general(a, dim)
@@ -31,7 +31,7 @@ def _make_cumsum() -> Kernel:
             run(out, a, prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :]))
         return out
 
-    return cumsum
+    return kernel
 
 
 def _make_running_place() -> Kernel:
@@ -53,4 +53,8 @@ def _make_running_place() -> Kernel:
     return running_place
 
 
-KERNELS: dict[str, Kernel] = {"cumsum": _make_cumsum(), "running_place": _make_running_place()}
+KERNELS: dict[str, Kernel] = {
+    "cumsum": _along("cumsum"),
+    "logcumsumexp": _along("logcumsumexp"),
+    "running_place": _make_running_place(),
+}

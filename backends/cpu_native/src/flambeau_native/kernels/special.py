@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from flambeau_native.kernels._common import Kernel, unary
 
-KERNELS: dict[str, Kernel] = {"lgamma": unary("lgamma")}
+_NAMES = ("lgamma", "erfc", "erfinv", "i0", "i0e", "i1", "i1e")
+
+KERNELS: dict[str, Kernel] = {name: unary(name) for name in _NAMES}

@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau_numpy.kernels import (
     activation,
+    binary,
     classification_loss,
     complexes,
     convolution,
@@ -17,6 +18,7 @@ from flambeau_numpy.kernels import (
     elementwise,
     embedding,
     factorization,
+    floating_point,
     fold,
     grid,
     hyperbolic,
@@ -65,9 +67,11 @@ FAMILIES = (
     solving,
     spectral,
     activation,
+    binary,
     convolution,
     counting,
     pooling,
+    floating_point,
     fold,
     resampling,
     grid,

@@ -24,6 +24,15 @@ def _scan(ufunc: np.ufunc) -> Callable[[Array, int], Array]:
 
 
 @quiet
+def logcumsumexp(a: Array, dim: int) -> Array:
+    """The running sum of exponentials, in float64."""
+    if not a.ndim:
+        return a.copy()
+    sums = np.logaddexp.accumulate(a.astype(np.float64), dim)
+    return row_major(sums.astype(a.dtype, copy=False))
+
+
+@quiet
 def running_place(a: Array, dim: int, largest: bool) -> Array:
     """Where the extreme element so far is: the last of equal ones, the last NaN after one."""
     a = wide(a)
@@ -37,5 +46,6 @@ def running_place(a: Array, dim: int, largest: bool) -> Array:
 KERNELS = {
     "cumsum": _scan(np.add),
     "cumprod": _scan(np.multiply),
+    "logcumsumexp": logcumsumexp,
     "running_place": running_place,
 }

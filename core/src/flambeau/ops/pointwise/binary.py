@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
@@ -10,22 +11,29 @@ from flambeau._dispatch.halves import is_half
 from flambeau._dispatch.promotion import result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.dtype import INTEGER
 from flambeau._types.hints import Number
 from flambeau._writes.in_one import in_one
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
+from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.elementwise import (
     binary,
     exp,
+    fmod,
     isinf,
     log1p,
     pow,
-    remainder,
     sqrt,
     where,
 )
 from flambeau.ops.shapes.broadcasting import broadcast_tensors
 from flambeau.ops.special_functions.special import exp2
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from flambeau.testing.sample_arrays import Sample
 
 
 def _two(
@@ -39,30 +47,91 @@ def _two(
     return cast(x, dtype), cast(y, dtype)
 
 
+@composite(promotes="any", refuses_complex='"logaddexp" is not implemented for complex numbers')
+def _logaddexp(self: Tensor, other: Tensor) -> Tensor:
+    high, gap = _high_and_gap(*_wide(self, other))
+    return cast(high + log1p(exp(gap)), self.dtype)
+
+
+@composite(promotes="any", refuses_complex='"logaddexp2" is not implemented for complex numbers')
+def _logaddexp2(self: Tensor, other: Tensor) -> Tensor:
+    high, gap = _high_and_gap(*_wide(self, other))
+    return cast(high + log1p(exp2(gap)) * (1 / math.log(2)), self.dtype)
+
+
+def _share(F, x, y, base):
+    """How much of the sum is `x`'s; half of it where both are the same infinity."""
+    same = F.bitwise_and(F.eq(x, y), F.bitwise_not(F.isfinite(x)))
+    gap = F.where(same, F.scalar(0, x), F.sub(x, y))
+    return F.sigmoid(gap if base is None else F.mul(gap, F.scalar(base, gap)))
+
+
+@_logaddexp.gradient("self")
+def _(F, g, self, other):
+    return F.mul(g, _share(F, self, other, None))
+
+
+@_logaddexp.gradient("other")
+def _(F, g, self, other):
+    return F.mul(g, _share(F, other, self, None))
+
+
+@_logaddexp2.gradient("self")
+def _(F, g, self, other):
+    return F.mul(g, _share(F, self, other, math.log(2)))
+
+
+@_logaddexp2.gradient("other")
+def _(F, g, self, other):
+    return F.mul(g, _share(F, other, self, math.log(2)))
+
+
+def _float_samples(S: ModuleType) -> list[Sample]:
+    return [
+        S.Sample((S.Arr((2, 3)), S.Arr((2, 3))), "matrix", True),
+        S.Sample((S.Arr((2, 1)), S.Arr((3,))), "broadcast", True),
+        S.Sample((S.Arr(()), S.Arr(())), "scalar"),
+        S.Sample((S.Arr((0, 3)), S.Arr((3,))), "empty"),
+    ]
+
+
+_logaddexp.samples(_float_samples)
+_logaddexp2.samples(_float_samples)
+
+
 @public
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(eˣ + eʸ), without overflow on the way.
+
+    Raises:
+        NotImplementedError: the dtype is not a real floating one.
 
     >>> import flambeau as fb
     >>> fb.logaddexp(fb.tensor([1000.0]), fb.tensor([1000.0]))
     tensor([1000.6932])
     """
-    x, y = _two("logaddexp", input, other)
-    high, gap = _high_and_gap(*_wide(x, y))
-    return deliver(cast(high + log1p(exp(gap)), x.dtype), out, input, other)
+    return deliver(_of_floats("logaddexp", input, other), out, input, other)
 
 
 @public
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log₂(2ˣ + 2ʸ), without overflow on the way.
 
+    Raises:
+        NotImplementedError: the dtype is not a real floating one.
+
     >>> import flambeau as fb
     >>> fb.logaddexp2(fb.tensor([3.0]), fb.tensor([3.0]))
     tensor([4.])
     """
-    x, y = _two("logaddexp2", input, other)
-    high, gap = _high_and_gap(*_wide(x, y))
-    return deliver(cast(high + log1p(exp2(gap)) * (1 / math.log(2)), x.dtype), out, input, other)
+    return deliver(_of_floats("logaddexp2", input, other), out, input, other)
+
+
+def _of_floats(name: str, input: Tensor, other: Tensor) -> Tensor:
+    x, y = _two(name, input, other)
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"{name}" is not implemented for {x.dtype}: use real floats')
+    return OPS[name](x, y)
 
 
 def _wide(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -146,16 +215,50 @@ def float_power(
     return deliver(pow(x, y), out, input, exponent, exact=True)
 
 
-def _integers(name: str, input: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+@composite(promotes="any", integral=True, differentiable=False)
+def _gcd(self: Tensor, other: Tensor) -> Tensor:
+    x, y = broadcast_tensors(self.abs(), other.abs())
+    if x.is_meta:
+        return x + y
+    while bool((x != 0).any()):
+        more = x != 0
+        x, y = where(more, fmod(y, where(more, x, 1)), 0), where(more, x, y)
+    return y.contiguous()
+
+
+@composite(promotes="any", integral=True, differentiable=False)
+def _lcm(self: Tensor, other: Tensor) -> Tensor:
+    common = _gcd(self, other)
+    found = self.abs() // where(common == 0, 1, common) * other.abs()
+    # PyTorch has no sign where the number wraps, but in the types that C widens first.
+    return found.abs() if self.dtype.itemsize >= 4 else found
+
+
+def _integer_samples(S: ModuleType) -> list[Sample]:
+    return [
+        S.Sample((S.Arr((2, 3), low=-100, high=100), S.Arr((2, 3), low=-9, high=9)), "matrix"),
+        S.Sample((S.Arr((2, 1), low=-9, high=9), S.Arr((3,), low=0, high=40)), "broadcast"),
+        S.Sample((S.Arr((), low=0, high=9), S.Arr((), low=0, high=9)), "scalar"),
+        S.Sample((S.Arr((0, 3)), S.Arr((3,))), "empty"),
+    ]
+
+
+_gcd.samples(*INTEGER)(_integer_samples)
+_lcm.samples(*INTEGER)(_integer_samples)
+
+
+def _of_integers(name: str, input: Tensor, other: Tensor) -> Tensor:
     x, y = _two(name, input, other)
     if x.dtype.category != 1 or x.dtype is D.bool_:
         raise NotImplementedError(f'"{name}" is not implemented for {x.dtype}: use integers')
-    return x.abs(), y.abs()
+    return OPS[name](x, y)
 
 
 @public(inplace="both")
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The greatest common divisor of integers, not negative; gcd(0, 0) is 0.
+    """The greatest common divisor of integers; gcd(0, 0) is 0.
+
+    It is not negative, unless an operand is the least number of its dtype.
 
     Raises:
         NotImplementedError: the dtype is not an integer one.
@@ -164,14 +267,7 @@ def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.gcd(fb.tensor([12, 0]), fb.tensor([-18, 5]))
     tensor([6, 5])
     """
-    x, y = _integers("gcd", input, other)
-    x, y = broadcast_tensors(x, y)
-    if not x.is_meta:
-        while bool((y != 0).any()):
-            more = y != 0
-            rest = remainder(x, where(more, y, 1))
-            x, y = where(more, y, x), where(more, rest, 0)
-    return deliver(x, out, input, other)
+    return deliver(_of_integers("gcd", input, other), out, input, other)
 
 
 @public(inplace="both")
@@ -185,9 +281,7 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.lcm(fb.tensor([4, 0]), fb.tensor([6, 5]))
     tensor([12,  0])
     """
-    x, y = _integers("lcm", input, other)
-    common = gcd(x, y)
-    return deliver(x // where(common == 0, 1, common) * y, out, input, other)
+    return deliver(_of_integers("lcm", input, other), out, input, other)
 
 
 @public(inplace="method")

@@ -17,7 +17,7 @@ from flambeau._writes.in_one import in_one
 from flambeau._writes.inplace import put_into
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
-from flambeau.ops.declaration.table import OPS
+from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.binary import _two
 from flambeau.ops.pointwise.elementwise import floor, isinf, isnan, log2, replaced, trunc, where
 from flambeau.ops.shapes.broadcasting import broadcast_tensors
@@ -65,6 +65,37 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(x * exp2(y), out, input, other)
 
 
+@composite(results=2)
+def _frexp(self: Tensor) -> tuple[Tensor, Tensor]:
+    size = cast(self, D.float64).abs()
+    plain = (size != 0) & size.isfinite()
+    size = where(plain, size, 0.5)
+    exponent = floor(log2(size)) + 1
+    # The logarithm may round up to a whole number, or down from one.
+    part = _scaled(size, -exponent)
+    exponent = exponent + cast(part >= 1, D.float64) - cast(part < 0.5, D.float64)
+    exponent = where(plain, exponent, 0.0)
+    mantissa = cast(_scaled(cast(self, D.float64), -exponent), self.dtype)
+    return mantissa, cast(exponent, D.int32)
+
+
+@_frexp.gradient
+def _(F, g, result1):
+    scale = g[0]
+    # In two steps: the least numbers' factor is none.
+    half = F.floor_divide(result1, F.scalar(-2, result1))
+    two = F.scalar(2, scale)
+    rest = F.sub(F.neg(result1), half)
+    scale = F.mul(scale, F.pow(two, F.cast_like(half, scale)))
+    return F.mul(scale, F.pow(two, F.cast_like(rest, scale)))
+
+
+@_frexp.samples
+def _(S):
+    between = S.pointwise(S.Arr((2, 3), low=2.1, high=3.9))  # jumps, at powers of two
+    return [*between, S.Sample((S.Arr((4, 5)),), "of any size")]
+
+
 @public
 def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> frexp_return:
     """(mantissa, exponent) with input = mantissa · 2^exponent and 1/2 ≤ abs(mantissa) < 1.
@@ -81,17 +112,7 @@ def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> frexp_return
     x = need_tensor(input, "frexp", "input")
     if not x.dtype.is_floating_point:
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {x.dtype}")
-    size = cast(x.detach(), D.float64).abs()
-    plain = (size != 0) & size.isfinite()
-    size = where(plain, size, 0.5)
-    exponent = floor(log2(size)) + 1
-    # The logarithm may round up to a whole number, or down from one.
-    part = _scaled(size, -exponent)
-    exponent = exponent + cast(part >= 1, D.float64) - cast(part < 0.5, D.float64)
-    exponent = where(plain, exponent, 0.0)
-    mantissa = cast(_scaled(cast(x, D.float64), -exponent), x.dtype)
-    found = (mantissa, cast(exponent, D.int32))
-    return frexp_return(*deliver_all(found, out, input, exact=True))
+    return frexp_return(*deliver_all(_frexp(x), out, input, exact=True))
 
 
 def _scaled(x: Tensor, exponent: Tensor) -> Tensor:

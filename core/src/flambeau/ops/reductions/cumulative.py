@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -179,22 +180,62 @@ def _(S):
     ]
 
 
+@composite
+def _logcumsumexp(self: Tensor, dim: int) -> Tensor:
+    if not self.dim():
+        return self.clone()
+    x = cast(self, D.float32) if is_half(self.dtype) else self
+    n, step = x.shape[dim], 1
+    while step < n:
+        joined = logaddexp(x.narrow(dim, step, n - step), x.narrow(dim, 0, n - step))
+        x = cat([x.narrow(dim, 0, step), joined], dim)
+        step *= 2
+    return self.clone() if x is self else cast(x, self.dtype)
+
+
+@_logcumsumexp.gradient
+def _(F, g, self, result, dim):
+    if not g.shape:
+        return g
+    # Of an element and a sum that contains it, exp(element - sum), times g: in logarithms, as the
+    # sums may be far apart, hence by the sign of g.  A sum that is -inf passes nothing on.
+    zero, one, low = F.scalar(0, g), F.scalar(1, g), F.scalar(-math.inf, g)
+    sums = F.where(F.eq(result, low), zero, result)
+    parts = []
+    for size in (g, F.neg(g)):
+        counts = F.gt(size, zero)
+        terms = F.where(counts, F.sub(F.log(F.where(counts, size, one)), sums), low)
+        later = F.flip(F.logcumsumexp(F.flip(terms, (dim,)), dim), (dim,))
+        parts.append(F.exp(F.add(later, self)))
+    return F.sub(*parts)
+
+
+@_logcumsumexp.samples
+def _(S):
+    return [
+        S.Sample((S.Arr((7,)), 0), "of a vector", True),
+        S.Sample((S.Arr((3, 5)), 1), "of rows", True),
+        S.Sample((S.Arr((3, 5)), 0), "of columns", True),
+        S.Sample((S.Arr((2, 4, 3)), 1), "in the middle", True),
+        S.Sample((S.Arr(()), 0), "of a number", True),
+        S.Sample((S.Arr((2, 0)), 1), "of nothing"),
+        S.Sample((S.Arr((0, 2)), 1), "of no rows"),
+    ]
+
+
 @public
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the running sum of exponentials along a dimension.
+
+    Raises:
+        NotImplementedError: the dtype is not a real floating one.
 
     >>> import flambeau as fb
     >>> fb.logcumsumexp(fb.zeros(3), 0)
     tensor([0.0000, 0.6931, 1.0986])
     """
-    x = given = need_tensor(input, "logcumsumexp", "input")
+    x = need_tensor(input, "logcumsumexp", "input")
     d = dim_of(dim, x.dim())
-    if x.dim():
-        x = cast(x, D.float32) if is_half(x.dtype) else x
-        n, step = x.shape[d], 1
-        while step < n:
-            joined = logaddexp(x.narrow(d, step, n - step), x.narrow(d, 0, n - step))
-            x = cat([x.narrow(d, 0, step), joined], d)
-            step *= 2
-    x = cast(x, given.dtype)
-    return deliver(x.clone() if x is given else x, out, input, exact=True)
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"logcumsumexp" is not implemented for {x.dtype}: use floats')
+    return deliver(_logcumsumexp(x, d), out, input, exact=True)
