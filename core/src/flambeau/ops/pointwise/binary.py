@@ -41,6 +41,8 @@ def _two(
 ) -> tuple[Tensor, Tensor]:
     x = need_tensor(input, name, "input")
     y = need_tensor(other, name, "other")
+    if x.dtype is y.dtype and not to_float:
+        return x, y
     dtype = result_type(x, y)
     if to_float and not dtype.fp:
         dtype = D.get_default_dtype()
