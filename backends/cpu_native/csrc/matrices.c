@@ -9,6 +9,7 @@
 #define PANEL (MOST_VECTORS * LANES)
 #define DEPTH 512 /* of a block: its panel takes 128 KiB of the second cache, which is asked for ahead */
 #define LEAST 24  /* rows for which another thread copies a panel once more */
+#define FAR (1 << 17)  /* numbers of a product beyond which the next may lie outside of the nearer caches */
 #define PART (1 << 20) /* multiplications per thread below which a second is not worth waking */
 
 /* A product whose rows are divided, too. */
@@ -42,7 +43,7 @@ typedef struct {
 
 /* `rows` and `vectors` are constants where this is inlined, and the sums stay in registers.  Each is one chain
    in the order of the depth, wherever it stands. */
-FORCED void tile(const Tile *t, int rows, int vectors) {
+FORCED void tile(const Tile *t, int rows, int vectors, int far) {
     const float *restrict a = t->a, *restrict panel = t->panel;
     const int64_t width = vectors * LANES, down = t->down, right = t->right;
     /* The rows below: whole lines of some, or of each line the end. */
@@ -53,14 +54,16 @@ FORCED void tile(const Tile *t, int rows, int vectors) {
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            __builtin_prefetch(t->out + (rows + i) * t->step + LANES * v, 1);
+            if (far) __builtin_prefetch(t->out + (rows + i) * t->step + LANES * v, 1);
             const __mmask16 read = v == vectors - 1 ? t->last : (__mmask16)0xFFFF;
             sums[i][v] = t->goes_on ? _mm512_maskz_loadu_ps(read, t->out + i * t->step + LANES * v)
                                     : _mm512_setzero_ps();
         }
     for (int64_t k = 0; k < t->depth; k++) {
-        __builtin_prefetch(line_ahead(&below, k));
-        __builtin_prefetch(line_ahead(&next, k), 0, 2);
+        if (far) {
+            __builtin_prefetch(line_ahead(&below, k));
+            __builtin_prefetch(line_ahead(&next, k), 0, 2);
+        }
         __m512 y[MOST_VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
@@ -87,8 +90,8 @@ FORCED void tile(const Tile *t, int rows, int vectors) {
         }
 }
 
-FORCED void next_tile(Tile *t, int64_t *rest, int rows, int vectors) {
-    tile(t, rows, vectors);
+FORCED void next_tile(Tile *t, int64_t *rest, int rows, int vectors, int far) {
+    tile(t, rows, vectors, far);
     t->a += rows * t->down;
     t->out += rows * t->step;
     t->next.first += t->next_step;
@@ -97,23 +100,26 @@ FORCED void next_tile(Tile *t, int64_t *rest, int rows, int vectors) {
 }
 
 /* As many rows at a time as registers can hold the sums of, beside the panel's line and a factor. */
-FORCED void tiles(Tile t, int64_t rows, int vectors) {
+FORCED void tiles(Tile t, int64_t rows, int vectors, int far) {
     const int most = vectors == 4 ? 6 : vectors == 3 ? 8 : 12;
-    while (rows >= most) next_tile(&t, &rows, most, vectors);
-    if (most > 8 && rows >= 8) next_tile(&t, &rows, 8, vectors);
-    if (rows >= 4) next_tile(&t, &rows, 4, vectors);
-    if (rows >= 2) next_tile(&t, &rows, 2, vectors);
-    if (rows >= 1) next_tile(&t, &rows, 1, vectors);
+    while (rows >= most) next_tile(&t, &rows, most, vectors, far);
+    if (most > 8 && rows >= 8) next_tile(&t, &rows, 8, vectors, far);
+    if (rows >= 4) next_tile(&t, &rows, 4, vectors, far);
+    if (rows >= 2) next_tile(&t, &rows, 2, vectors, far);
+    if (rows >= 1) next_tile(&t, &rows, 1, vectors, far);
 }
 
-AVX512 static void block(const Tile *t, int64_t rows, int vectors) {
+FORCED void block(const Tile *t, int64_t rows, int vectors, int far) {
     switch (vectors) {
-        case 1: tiles(*t, rows, 1); break;
-        case 2: tiles(*t, rows, 2); break;
-        case 3: tiles(*t, rows, 3); break;
-        default: tiles(*t, rows, 4);
+        case 1: tiles(*t, rows, 1, far); break;
+        case 2: tiles(*t, rows, 2, far); break;
+        case 3: tiles(*t, rows, 3, far); break;
+        default: tiles(*t, rows, 4, far);
     }
 }
+
+AVX512 static void block_near(const Tile *t, int64_t rows, int vectors) { block(t, rows, vectors, 0); }
+AVX512 static void block_far(const Tile *t, int64_t rows, int vectors) { block(t, rows, vectors, 1); }
 
 /* Memory of each thread, which it has from its first product on. */
 static _Thread_local float copied[DEPTH * PANEL] __attribute__((aligned(64)));
@@ -153,6 +159,7 @@ AVX512 static void groups(const void *context, int64_t begin, int64_t end) {
     const Matrices *c = &divided->of;
     const int64_t units = (c->columns + LANES - 1) / LANES, panels = (units + MOST_VECTORS - 1) / MOST_VECTORS;
     const int64_t blocks = c->depth ? (c->depth + DEPTH - 1) / DEPTH : 1;
+    const int far = c->depth >= PANEL && c->rows * c->depth + c->columns * (c->depth + c->rows) > FAR;
     for (int64_t number = begin; number < end; number++) {
         const int64_t p = number / divided->groups, g = number % divided->groups;
         const int64_t unit = units * p / panels, column = unit * LANES;
@@ -174,7 +181,8 @@ AVX512 static void groups(const void *context, int64_t begin, int64_t end) {
                             .down = c->down, .right = c->right, .step = c->out_step, .depth = depth,
                             .last = lanes(c->columns - column - (vectors - 1) * LANES), .goes_on = i > 0,
                             .relu = ends ? c->relu : 0};
-            block(&t, rows, vectors);
+            if (far) block_far(&t, rows, vectors);
+            else block_near(&t, rows, vectors);
         }
     }
 }
