@@ -11,7 +11,7 @@ from table import programs
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "programs.md"
 _BY_HAND = "\n## Libraries of today\n"
 """From here on the page is not written, but kept."""
-_NOT_RUN = {"state": "not run", "text": "which was not run"}
+_NOT_RUN = {"state": "not run"}
 _HEAD = """# Programs of other people
 
 Written by `make programs ARGS=--write`, which runs public programs on PyTorch 2.13 first and then
@@ -29,10 +29,14 @@ def write(verdicts: Path) -> None:
     rows: dict[str, list[str]] = defaultdict(list)
     counts = {"1": [0, 0], "2": [0, 0]}
     without: list[str] = []
+    absent: dict[str, int] = defaultdict(int)
     weakly = 0
     for program in programs():
         kept = verdicts / f"{program.name.replace('/', '+')}.json"
         verdict = json.loads(kept.read_text()) if kept.exists() else _NOT_RUN
+        if verdict is _NOT_RUN:
+            absent[program.name.rpartition("/")[0]] += 1
+            continue
         if verdict["state"] == "not run":
             without.append(f"* Without a verdict: {program.name}, {verdict['text']}.\n")
             continue
@@ -50,6 +54,7 @@ def write(verdicts: Path) -> None:
         parts.append(f"* {runs} of {total} {said} run.\n")
     parts.append(f"* Of {weakly} of them nothing is compared: they end.\n")
     parts += without
+    parts += [f"* Rows without a run: {count} of {title}.\n" for title, count in absent.items()]
     for heading, lines in rows.items():
         parts.append(
             f"\n## {heading}\n\n| program | result |\n|---|---|\n" + "\n".join(lines) + "\n"
