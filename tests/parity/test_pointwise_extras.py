@@ -324,3 +324,25 @@ def test_lerp_agrees_at_infinities_and_nan(weight):
             for library in (torch, fb)
         )
         torch.testing.assert_close(torch.tensor(ours.tolist()), theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x: t.logaddexp(x, x.flip(0)),
+        lambda t, x: t.logaddexp2(x, x.flip(0)),
+        lambda t, x: t.logcumsumexp(x, 0),
+        lambda t, x: t.logcumsumexp(x, 1),
+    ],
+    ids=["logaddexp", "logaddexp2", "logcumsumexp of columns", "of rows"],
+)
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+def test_forward_derivatives_and_hessians_agree(call: Any) -> None:
+    def derivatives(library: Any, given: Any) -> Any:
+        return (
+            library.func.jvp(lambda a: call(library, a), (given,), (given,)),
+            library.func.hessian(lambda a: (call(library, a) ** 3).sum())(given),
+        )
+
+    x = torch.arange(12.0, dtype=torch.float64).reshape(3, 4) / 5 - 1.1
+    assert_same(derivatives(fb, ours_of(x, "cpu")), derivatives(torch, x))

@@ -22,6 +22,9 @@ from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.reductions.reduction import _part, accumulated
 from flambeau.ops.shapes.movement import cat
 
+_LEAST_SUM = -65504.0
+"""What a sum that is -inf is taken for: finite in every dtype."""
+
 
 class _Running(NamedTuple):
     values: Tensor
@@ -197,17 +200,20 @@ def _logcumsumexp(self: Tensor, dim: int) -> Tensor:
 def _(F, g, self, result, dim):
     if not g.shape:
         return g
-    # Of an element and a sum that contains it, exp(element - sum), times g: in logarithms, as the
-    # sums may be far apart, hence by the sign of g.  A sum that is -inf passes nothing on.
-    zero, one, low = F.scalar(0, g), F.scalar(1, g), F.scalar(-math.inf, g)
-    sums = F.where(F.eq(result, low), zero, result)
-    parts = []
-    for size in (g, F.neg(g)):
-        counts = F.gt(size, zero)
-        terms = F.where(counts, F.sub(F.log(F.where(counts, size, one)), sums), low)
-        later = F.flip(F.logcumsumexp(F.flip(terms, (dim,)), dim), (dim,))
-        parts.append(F.exp(F.add(later, self)))
-    return F.sub(*parts)
+    # exp(element - sum) times g, of each sum that contains the element, joined by twos: exponents
+    # are not above 0, and what is linear in g has a forward derivative.
+    # A sum that is -inf passes nothing on.
+    low = F.scalar(_LEAST_SUM, g)
+    sums = F.where(F.eq(result, F.scalar(-math.inf, g)), low, result)
+    n, step = g.shape[dim], 1
+    whole = [slice(0, length, 1) for length in g.shape[:dim]]
+    while step < n:
+        early, late = (*whole, slice(0, n - step, 1)), (*whole, slice(step, n, 1))
+        share = F.exp(F.sub(F.slice(sums, early), F.slice(sums, late)))
+        joined = F.add(F.slice(g, early), F.mul(share, F.slice(g, late)))
+        g = F.cat((joined, F.slice(g, (*whole, slice(n - step, n, 1)))), dim)
+        step *= 2
+    return F.mul(g, F.exp(F.sub(self, sums)))
 
 
 @_logcumsumexp.samples
