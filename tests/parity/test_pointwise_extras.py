@@ -149,6 +149,7 @@ PLAIN: list[tuple[str, Any, tuple[Any, ...]]] = [
         for dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
     ],
     ("frexp", lambda t, x: t.frexp(x), (f64(0, -0.75, 8, 1e300, 5e-324, INF, NAN, grad=False),)),
+    ("frexp", lambda t, x: x.frexp(), (f64(0, -0.75, 8, 1e300, 5e-324, INF, NAN, grad=False),)),
     ("nextafter f32", lambda t, x, y: t.nextafter(x, y), (EDGES.float(), -EDGES.float())),
     ("float_power", lambda t, x: t.float_power(x, 2), (INTEGERS,)),
     ("cummax nan", lambda t, x: t.cummax(x, 0), (f64(1, 3, 3, 2, NAN, 9, NAN, grad=False),)),

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from flambeau.linalg import _results as R
     from flambeau.ops.indices.indexing import sort_return
     from flambeau.ops.indices.indexing import topk_return
+    from flambeau.ops.pointwise.floating_point import frexp_return
     from flambeau.ops.reductions.cumulative import cummax_return
     from flambeau.ops.reductions.cumulative import cummin_return
     from flambeau.ops.reductions.histogram import histogram_return
@@ -110,7 +111,6 @@ node_erfinv: type[Node] = None
 node_exp: type[Node] = None
 node_expm1: type[Node] = None
 node_floor: type[Node] = None
-node_frexp: type[Node] = None
 node_i0: type[Node] = None
 node_lgamma: type[Node] = None
 node_log: type[Node] = None
@@ -2619,31 +2619,6 @@ class TensorMethods:
             need_self(self, "floor")
             raise
 
-    def frexp(self) -> Tensor:
-        """(mantissa, exponent) with input = mantissa · 2^exponent and 1/2 ≤ abs(mantissa) < 1."""
-        try:
-            be = self._be
-            if modes:
-                return slow_unary("frexp", self)
-            kernel = be.frexp
-            try:
-                r = kernel(self._a)
-            except be.error as error:
-                raise kernel_error("frexp", error, (self,)) from error
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = self.dtype
-            t._rg = False
-            if self._rg and recording():
-                record_unary(t, self, node_frexp)
-            return t
-        except AttributeError:
-            need_self(self, "frexp")
-            raise
-
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind, I₀."""
         try:
@@ -3730,6 +3705,10 @@ class TensorMethods:
     def frac(self) -> Tensor:
         """What follows the decimal point, with the sign of the number."""
         return _ops.frac(self)
+
+    def frexp(self) -> frexp_return:
+        """(mantissa, exponent) with input = mantissa · 2^exponent and 1/2 ≤ abs(mantissa) < 1."""
+        return _ops.frexp(self)
 
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """The elements of `input` whose position along `dim` is `index`, elsewhere their own."""
@@ -6247,7 +6226,6 @@ _RECORDED = (
     "exp",
     "expm1",
     "floor",
-    "frexp",
     "i0",
     "lgamma",
     "log",

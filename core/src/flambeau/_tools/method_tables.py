@@ -184,7 +184,9 @@ def method_tables(
 
 def _fast(op: Op, offers: dict[str, Function]) -> bool:
     """Whether the method of an op calls its kernel itself."""
-    if op.params != ("self",) or op.kinds != ("tensor",) or op.name not in offers:
+    if op.params != ("self",) or op.kinds != ("tensor",) or op.results != 1:
+        return False
+    if op.name not in offers:
         return False
     public = offers[op.name].public
     return op.out in ("same", None, bool_) and public.method and public.direct
