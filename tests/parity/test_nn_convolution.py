@@ -110,3 +110,16 @@ def test_the_output_size_of_a_transposed_layer_chooses_among_the_possible(size):
     assert tuple(made[0].shape) == tuple(made[1].shape)
     values = torch.tensor(made[0].tolist())
     torch.testing.assert_close(values, made[1].detach(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("recorded", ["", "input", "weight", "grad_output"])
+def test_gradients_as_functions_have_the_history_of_what_they_are_given(recorded):
+    shapes = {"input": (1, 2, 5, 5), "weight": (3, 2, 3, 3), "grad_output": (1, 3, 3, 3)}
+    histories = []
+    for library in (torch, fb):
+        x, w, g = [library.ones(s, requires_grad=name == recorded) for name, s in shapes.items()]
+        found = library.nn.grad.conv2d_input(x.shape, w, g)
+        histories.append(
+            (found.requires_grad, library.nn.grad.conv2d_weight(x, w.shape, g).requires_grad)
+        )
+    assert histories[0] == histories[1]

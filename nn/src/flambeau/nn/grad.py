@@ -35,7 +35,8 @@ def _gradient(
     settings: dict[str, Any],
 ) -> Tensor:
     """The gradient with respect to `wanted`, which is `input` or `weight`, itself recorded."""
-    recorded = fb.is_grad_enabled()
+    others = (input, weight, grad_output)
+    recorded = fb.is_grad_enabled() and any(t.requires_grad for t in others)
     wanted.requires_grad_()
     result = fb.enable_grad()(convolution)(input, weight, **settings)
     (found,) = fb.autograd.grad(result, wanted, grad_output, create_graph=recorded)
