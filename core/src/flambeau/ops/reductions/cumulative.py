@@ -22,9 +22,6 @@ from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.reductions.reduction import _part, accumulated
 from flambeau.ops.shapes.movement import cat
 
-_LEAST_SUM = -65504.0
-"""What a sum that is -inf is taken for: finite in every dtype."""
-
 
 class _Running(NamedTuple):
     values: Tensor
@@ -200,19 +197,21 @@ def _logcumsumexp(self: Tensor, dim: int) -> Tensor:
 def _(F, g, self, result, dim):
     if not g.shape:
         return g
-    # exp(element - sum) times g, of each sum that contains the element, joined by twos: exponents
-    # are not above 0, and what is linear in g has a forward derivative.
-    # A sum that is -inf passes nothing on.
-    low = F.scalar(_LEAST_SUM, g)
-    sums = F.where(F.eq(result, F.scalar(-math.inf, g)), low, result)
+    # exp(element - sum) times g, of each sum that contains the element, joined by twos: sums rise,
+    # so that exponents are not above 0 but for rounding, and two infinities are as far as one.
+    # What is linear in g has a forward derivative.
+    zero = F.scalar(0, g)
     n, step = g.shape[dim], 1
     whole = [slice(0, length, 1) for length in g.shape[:dim]]
     while step < n:
-        early, late = (*whole, slice(0, n - step, 1)), (*whole, slice(step, n, 1))
-        share = F.exp(F.sub(F.slice(sums, early), F.slice(sums, late)))
-        joined = F.add(F.slice(g, early), F.mul(share, F.slice(g, late)))
+        head, tail = (*whole, slice(0, n - step, 1)), (*whole, slice(step, n, 1))
+        early, late = F.slice(result, head), F.slice(result, tail)
+        share = F.exp(F.where(F.le(late, early), zero, F.sub(early, late)))
+        joined = F.add(F.slice(g, head), F.mul(share, F.slice(g, tail)))
         g = F.cat((joined, F.slice(g, (*whole, slice(n - step, n, 1)))), dim)
         step *= 2
+    # A sum that is -inf passes nothing on.
+    sums = F.where(F.eq(result, F.scalar(-math.inf, g)), zero, result)
     return F.mul(g, F.exp(F.sub(self, sums)))
 
 
