@@ -322,6 +322,14 @@ def test_no_history_is_made_without_recording(leaf):
         assert f(x).requires_grad
 
 
+def test_views_of_what_has_no_history_have_none(plain):
+    f = fb.compile(lambda x: [(x * 2 + 1).view(-1), (x.exp() + 1)[0], x.tanh() * 3])
+    x = plain([[1.0, -2.0], [0.5, 0.25]])
+    for _ in range(4):
+        assert not any(t.requires_grad for t in f(x))
+    assert f.explain().replays == 2
+
+
 def test_hooks_are_called_in_every_run(leaf):
     called = []
 

@@ -109,7 +109,7 @@ def _reached(result: Any, wanted: Sequence[Any], ends: set[int]) -> frozenset[in
 def with_history(value: object, known: set[int], found: list[Any]) -> None:
     """Append the tensors of `value` that have a history to `found`, but for known ones."""
     if is_tensor(value):
-        if value._rg and id(value) not in known and all(t is not value for t in found):
+        if value.requires_grad and id(value) not in known and all(t is not value for t in found):
             found.append(value)
     elif isinstance(value, dict):
         for part in value.values():
