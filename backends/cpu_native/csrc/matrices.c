@@ -205,11 +205,87 @@ static void matrices(const Args *args) {
                         .b_step = b_turned ? depth : columns, .b_turned = b_turned, .relu = (int)n[5]};
     if (rows && columns) multiply_matrices(&c, args->threads);
 }
+/* out = a[0]ᵀ @ b[0] + a[1]ᵀ @ b[1] + …: the gradient of a weight that every step of a loop has used.  The sum of
+   each step is over before it is added, as by a call for each. */
+typedef struct {
+    float *out;
+    const float *a, *b;
+    int64_t rows, columns, depth, steps;
+} Steps;
+
+#define STEP_ROWS 6 /* of a tile, whose sums and those of all steps so far stay in registers */
+#define STEP_VECTORS 2
+
+/* `rows` and `vectors` are constants where this is inlined. */
+FORCED void steps_tile(const Steps *c, int64_t row, int64_t column, int rows, int vectors) {
+    const float *a = c->a + row, *b = c->b + column;
+    const __mmask16 last = lanes(c->columns - column - (vectors - 1) * LANES);
+    __m512 whole[STEP_ROWS][STEP_VECTORS];
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) whole[i][v] = _mm512_setzero_ps();
+    for (int64_t s = 0; s < c->steps; s++) {
+        __m512 sums[STEP_ROWS][STEP_VECTORS];
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; v++) sums[i][v] = _mm512_setzero_ps();
+        for (int64_t k = 0; k < c->depth; k++, a += c->rows, b += c->columns) {
+            __m512 y[STEP_VECTORS];
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; v++)
+                y[v] = v == vectors - 1 ? _mm512_maskz_loadu_ps(last, b + LANES * v) : _mm512_loadu_ps(b + LANES * v);
+#pragma GCC unroll 6
+            for (int i = 0; i < rows; i++) {
+                const __m512 factor = _mm512_set1_ps(a[i]);
+#pragma GCC unroll 2
+                for (int v = 0; v < vectors; v++) sums[i][v] = _mm512_fmadd_ps(factor, y[v], sums[i][v]);
+            }
+        }
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; v++) whole[i][v] = s ? _mm512_add_ps(whole[i][v], sums[i][v]) : sums[i][v];
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+            _mm512_mask_storeu_ps(c->out + (row + i) * c->columns + column + LANES * v,
+                                  v == vectors - 1 ? last : (__mmask16)0xFFFF, whole[i][v]);
+}
+
+FORCED void steps_rows(const Steps *c, int64_t row, int64_t end, int64_t column, int vectors) {
+    for (; row + STEP_ROWS <= end; row += STEP_ROWS) steps_tile(c, row, column, STEP_ROWS, vectors);
+    for (; row + 2 <= end; row += 2) steps_tile(c, row, column, 2, vectors);
+    if (row < end) steps_tile(c, row, column, 1, vectors);
+}
+
+AVX512 static void some_steps(const void *context, int64_t begin, int64_t end) {
+    const Steps *c = context;
+    const int64_t first = begin * STEP_ROWS, last = end * STEP_ROWS < c->rows ? end * STEP_ROWS : c->rows;
+    for (int64_t column = 0; column < c->columns; column += STEP_VECTORS * LANES)
+        if (c->columns - column > LANES) steps_rows(c, first, last, column, 2);
+        else steps_rows(c, first, last, column, 1);
+}
+
+static void products_of_steps(const Args *args) {
+    const int64_t *n = args->n;
+    const Steps c = {args->p[0], args->p[1], args->p[2], n[0], n[1], n[2], n[3]};
+    if (!c.steps) memset(c.out, 0, (size_t)(c.rows * c.columns) * sizeof(float));
+    if (!c.rows || !c.columns || !c.steps) return;
+    const int64_t tiles = (c.rows + STEP_ROWS - 1) / STEP_ROWS;
+    const int64_t useful = times(times(c.rows, c.columns), times(c.depth, c.steps)) / PART;
+    const int threads = useful < 1 ? 1 : useful < args->threads ? (int)useful : args->threads;
+    split(some_steps, &c, tiles, threads < tiles ? threads : (int)tiles);
+}
 #endif
 
 const Row matrices_rows[] = {
 #if HAS_AVX512
     {"matrices", "wrroiiiiii", "w01,w02,w12,w1", matrices},
+    {"products_of_steps", "wrriiii", "w01,w302,w312", products_of_steps},
 #endif
     {NULL, NULL, NULL, NULL},
 };

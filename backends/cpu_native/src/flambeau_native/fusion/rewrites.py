@@ -13,6 +13,7 @@ import numpy as np
 from flambeau.plugin import float32, float64, int64
 from flambeau.plugin.plan import Plan, Slot, Step, slots_in
 from flambeau_native.extension import native
+from flambeau_native.fusion.layouts import VIEWS, asks, is_dense
 from flambeau_native.kernels import KERNELS
 from flambeau_native.kernels.activation import FEW_RELU
 from flambeau_native.kernels.convolution import conv2d, conv2d_of
@@ -29,7 +30,6 @@ _METHODS: dict[str, Any] = {
     "permute": np.ndarray.transpose,
     "slice": operator.getitem,
 }
-_VIEWS = frozenset("view permute slice as_strided expand detach diagonal unfold".split())
 Part = tuple[Slot, tuple[slice, ...]]
 
 
@@ -74,27 +74,21 @@ def _rectified(plan: Plan, steps: Sequence[Step]) -> Sequence[Step]:
     return [replaced.get(i, step) for i, step in enumerate(steps) if i not in needless]
 
 
-def _asks(op: str, kernel: Any) -> bool:
-    """Whether a kernel of `op` asks what is offered as NumPy's does, whoever made it."""
-    kernel = getattr(kernel, "__wrapped__", kernel)  # by what keeps channels last
-    return getattr(kernel, "__code__", None) is NUMPY[op].__code__
-
-
 def _linear(plan: Plan, step: Step, relu: bool = False) -> Callable[..., Any] | None:
     """The kernel of `linear` for these layouts; None where it has to ask."""
-    if not _asks("linear", step.kernel) or offered.linear is not linear:
+    if not asks("linear", step.kernel) or offered.linear is not linear:
         return None
     shape, weight, *bias = [plan.specs[slot][0] for slot in step.reads]
-    if not _row_major(plan, step.reads) or len(weight) != 2 or shape[-1:] != weight[1:]:
+    if not is_dense(plan, *step.reads) or len(weight) != 2 or shape[-1:] != weight[1:]:
         return None
     return linear_of(shape, weight[0], relu=relu) if all(b == weight[:1] for b in bias) else None
 
 
 def _conv2d(plan: Plan, step: Step, relu: bool = False) -> Callable[..., Any] | None:
     """The kernel of `conv2d` for these layouts; None where it has to ask."""
-    if not _asks("conv2d", step.kernel) or offered.conv2d is not conv2d:
+    if not asks("conv2d", step.kernel) or offered.conv2d is not conv2d:
         return None
-    if not _row_major(plan, step.reads):
+    if not is_dense(plan, *step.reads):
         return None
     image, weight, *bias = [plan.specs[slot][0] for slot in step.reads]
     if any(b != weight[:1] for b in bias):
@@ -112,13 +106,13 @@ _LAYERS: dict[str, Callable[..., Callable[..., Any] | None]] = {
 
 def _matmul(plan: Plan, step: Step) -> Callable[..., Any] | None:
     """The kernel of `matmul` for these layouts; None where it has to ask."""
-    return _product(plan, *step.reads) if _asks("matmul", step.kernel) else None
+    return _product(plan, *step.reads) if asks("matmul", step.kernel) else None
 
 
 def _addmm(plan: Plan, step: Step) -> Callable[..., Any] | None:
     """The kernel of `addmm` for these layouts; None where it has to ask."""
     bias, a, b, *factors = step.args
-    if not _asks("addmm", step.kernel) or factors != [1, 1] or not _row_major(plan, (bias,)):
+    if not asks("addmm", step.kernel) or factors != [1, 1] or not is_dense(plan, bias):
         return None
     product = _product(plan, a, b)
     if product is None or plan.specs[bias][0] != plan.specs[b][0][1:]:
@@ -148,24 +142,11 @@ _PRODUCTS = {"matmul": _matmul, "addmm": _addmm}
 
 def _layout_of(plan: Plan, slot: int) -> bool | None:
     """Whether a float32 array is a matrix stored column by column; None of what is not dense."""
-    if _row_major(plan, (slot,)):
+    if is_dense(plan, slot):
         return False
     (shape, dtype), strides = plan.specs[slot], plan.strides[slot]
     turned = len(shape) == 2 and strides == (1, shape[0]) and dtype is float32
     return True if turned else None
-
-
-def _row_major(plan: Plan, slots: Sequence[int]) -> bool:
-    """Whether arrays are of float32 and lie one element after the other."""
-    for slot in slots:
-        (shape, dtype), step = plan.specs[slot], 1
-        for size, stride in zip(reversed(shape), reversed(plan.strides[slot]), strict=True):
-            if size != 1 and stride != step:
-                return False
-            step *= size
-        if dtype is not float32:
-            return False
-    return True
 
 
 def _with_kernel(step: Step, kernel: Any) -> Step:
@@ -194,7 +175,7 @@ def _folded(plan: Plan, steps: Sequence[Step]) -> tuple[Sequence[Step], dict[int
     """The calls without those of constants that give a number, which becomes a constant."""
     fixed = set(plan.outputs)
     for step in steps:
-        if step.effect or step.op in _VIEWS:  # others may get hold of these, and write
+        if step.effect or step.op in VIEWS:  # others may get hold of these, and write
             fixed.update(slots_in((*step.args, step.results)))
     known, constants, kept = dict(plan.constants), {}, []
     for step in steps:
