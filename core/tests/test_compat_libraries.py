@@ -318,6 +318,28 @@ def test_the_first_class_that_wants_calls_is_noticed_though_it_is_no_tensor(tmp_
     assert done.stdout == "add cholesky tensor([2.])\n", done.stderr
 
 
+def test_classes_that_are_made_in_functions_are_noticed(torch):
+    def lazy():
+        class Lazy:
+            __torch_function__ = classmethod(lambda cls, func, types, args=(), kwargs=None: func)
+
+        return Lazy()
+
+    assert torch.add(lazy(), 1) is torch.add
+
+
+def test_no_frame_stands_between_a_class_and_where_it_is_made(torch):
+    class Meta(type):
+        def __new__(meta, name, bases, body):
+            body["maker"] = sys._getframe(1).f_code.co_name
+            return super().__new__(meta, name, bases, body)
+
+    class Made(metaclass=Meta):
+        around = sys._getframe(1).f_code.co_name
+
+    assert Made.around == Made.maker == "test_no_frame_stands_between_a_class_and_where_it_is_made"
+
+
 def test_all_distributions_stand_in_the_module(torch):
     found = [v for v in vars(torch.distributions).values() if isinstance(v, type)]
     assert {torch.distributions.Bernoulli, torch.distributions.Wishart} <= set(found)
@@ -339,6 +361,30 @@ def test_what_sharded_layers_name_can_be_named(torch):
 def test_tensors_are_of_torch_by_their_class_while_it_is_the_name(torch):
     assert type(torch.ones(1)).__module__ == "torch"
     assert str(type(torch.ones(1))) == "<class 'torch.Tensor'>"
+
+
+def test_the_dictionary_is_the_tensors_own_beside_other_bases():
+    class Noted:
+        def note(self):
+            self.noted = 1
+
+    class Marked(Noted):
+        pass
+
+    class Image(Noted, fb.Tensor):
+        pass
+
+    class Weight(Noted, fb.nn.Parameter):
+        pass
+
+    class Twice(Marked, Image):
+        __slots__ = ("other",)
+
+    for kind in (Image, Weight, Twice):
+        x = fb.ones(2).as_subclass(kind)
+        x.note()
+        assert vars(x) == {"noted": 1}
+        assert isinstance(x, kind)
 
 
 def test_the_dictionary_of_a_tensor_has_what_programs_set():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copyreg
 from typing import TYPE_CHECKING, Any
 
@@ -106,8 +107,13 @@ def _set(t: object, value: dict[str, Any]) -> None:
 shown = property(_get, _set)
 
 
-class ShowsAttributes(TensorBase):
-    """A first base for classes of tensors whose other bases hide the tensor's ``__dict__``."""
+def show_attributes(cls: type) -> None:
+    """Let a class of tensors whose first base hides it have the tensor's ``__dict__``, by a base.
 
-    __slots__ = ()
-    __dict__ = shown  # type: ignore[assignment] - of objects it is the state
+    A base of its own, as bases of bases have an order.  Python refuses one, and tensors show their
+    state, if memory of the first base is laid out otherwise: that of generic classes.
+    """
+    if not issubclass(cls.__bases__[0], TensorBase) and cls.__bases__[0].__dictoffset__:
+        first = type("ShowsAttributes", (TensorBase,), {"__slots__": (), "__dict__": shown})
+        with contextlib.suppress(TypeError):
+            cls.__bases__ = (first, *cls.__bases__)

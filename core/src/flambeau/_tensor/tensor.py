@@ -27,7 +27,7 @@ from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
 from flambeau._memory.views import edge, geometry_of, storage_of
 from flambeau._storages.memory import shown_in
 from flambeau._tensor import absent
-from flambeau._tensor.attributes import OWN, attributes_of, shown
+from flambeau._tensor.attributes import OWN, attributes_of, show_attributes, shown
 from flambeau._tensor.methods import TensorMethods
 from flambeau._tensor.printing import tensor_format, tensor_repr
 from flambeau._types import dtype as D
@@ -103,6 +103,7 @@ class Tensor(TensorMethods, TensorBase):
 
     def __init_subclass__(cls, plain: bool = False, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
+        show_attributes(cls)
         if "dtype" in vars(cls):
             # Not before: beside a descriptor CPython reads the attribute of all tensors slower.
             Tensor.dtype = _OwnDtype()  # type: ignore[assignment]

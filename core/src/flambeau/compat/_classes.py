@@ -4,15 +4,42 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import sys
 from collections.abc import Iterator
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from flambeau._tensor.attributes import ShowsAttributes
 from flambeau._tensor.overrides import intercept_functions
 from flambeau._tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+class _Noticing:
+    """What makes classes: Python's own function, found after a look at the class statement.
+
+    No frame stands between the statement and the class's body.  Decorators and metaclasses look
+    there: for the names of the bases, for types that annotations name.
+    """
+
+    def __init__(self, build: Callable[..., Any]) -> None:
+        self._build = build
+        self._seen: CodeType | None = None
+
+    @property
+    def __call__(self) -> Callable[..., Any]:
+        code = sys._getframe(1).f_code
+        if code is not self._seen:
+            self._seen = code
+            if any(_wants_calls(c) for c in code.co_consts if isinstance(c, CodeType)):
+                intercept_functions()
+        return self._build
+
+
+def _wants_calls(body: CodeType) -> bool:
+    """Whether this is the body of a class with ``__torch_function__``."""
+    return "__torch_function__" in body.co_names and "__qualname__" in body.co_names
 
 
 @contextlib.contextmanager
@@ -23,29 +50,12 @@ def classes_noticed() -> Iterator[None]:
     expressions, proxies.
     """
     build = builtins.__build_class__
-
-    def noticing(body: Callable[..., Any], name: str, /, *bases: object, **kwargs: object) -> type:
-        made = build(body, name, *_showing(bases), **kwargs)
-        if isinstance(made, type) and "__torch_function__" in vars(made):
-            intercept_functions()
-        return made
-
-    builtins.__build_class__ = noticing
+    builtins.__build_class__ = noticing = _Noticing(build)
     try:
         yield
     finally:
         if builtins.__build_class__ is noticing:
             builtins.__build_class__ = build
-
-
-def _showing(bases: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The bases of a class, with one before them if they hide the ``__dict__`` of tensors."""
-    tensors = [i for i, b in enumerate(bases) if isinstance(b, type) and issubclass(b, Tensor)]
-    if tensors and any(
-        hasattr(b, "__dictoffset__") and b.__dictoffset__ for b in bases[: tensors[0]]
-    ):
-        return (ShowsAttributes, *bases)
-    return bases
 
 
 @contextlib.contextmanager
