@@ -278,6 +278,7 @@ static PyObject *tell_linear(PyObject *self, PyObject *unused) {
 
 PyObject *make_program(PyObject *self, PyObject *args);  /* program_module.c */
 PyObject *make_decision(PyObject *self, PyObject *args); /* decision.c */
+int add_lending(PyObject *module);                       /* lending.c */
 
 static PyMethodDef functions[] = {
     {"program", make_program, METH_VARARGS, "A function of the arrays of a program."},
@@ -314,7 +315,7 @@ static int add(PyObject *module, Entry *entry, const char *name, const char *tex
 
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL) return NULL;
+    if (module == NULL || !add_lending(module)) return NULL;
 #ifdef SOURCES
     if (PyModule_AddStringConstant(module, "sources", TEXT(SOURCES)) < 0) return NULL;
 #endif

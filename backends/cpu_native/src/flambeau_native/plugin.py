@@ -32,6 +32,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         offer_casts,
         offer_indices,
         offer_plans,
+        offer_pool,
         offer_products,
     )
 
@@ -49,6 +50,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     )
     offer_plans("flambeau-native", _compile_plan)
     offer_casts("flambeau-native", convert)
+    offer_pool(native.Pool, native.Lease)
     offer_indices("flambeau-native", native.in_range_i64)
     return KernelSet(f"flambeau-native {__version__}", KERNELS)
 

@@ -17,10 +17,10 @@ import os
 import time
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -69,6 +69,35 @@ class _Return(weakref.ref):  # type: ignore[type-arg]
     block: _Block | None
 
 
+class Pool(Protocol):
+    """What lends memory.  Its figures are bytes, but for the numbers of hits and misses."""
+
+    limit: int
+    enabled: bool
+    living: int
+    cached: int
+    most_living: int
+    most_reserved: int
+    hits: int
+    misses: int
+
+    def lease(self, size: int, /) -> Any:
+        """The buffer of a block of at least `size` bytes, which comes back when it is let go."""
+        ...
+
+    def settled(self) -> None:
+        """Let the figures be those of now."""
+        ...
+
+    def empty(self) -> None:
+        """Return all free blocks to the system."""
+        ...
+
+    def after_fork(self) -> None:
+        """Begin anew in a child."""
+        ...
+
+
 class _Pool:
     """Free blocks by size, and figures of what is lent.
 
@@ -98,8 +127,9 @@ class _Pool:
         self.free: OrderedDict[int, list[_Block]] = OrderedDict()
         self.cached = 0  # bytes in free blocks
 
-    def lease(self, size: int) -> _Lease:
-        """A block of exactly `size` bytes on loan."""
+    def lease(self, size: int) -> object:
+        """A block of at least `size` bytes on loan."""
+        size = _bucket(size)
         block = self.block(size)
         try:
             lease = block.view(_Lease)
@@ -253,9 +283,29 @@ def _default_limit() -> int:
     return min(memory // 8, 2048 << 20)
 
 
-_pool = _Pool(_default_limit(), os.environ.get(SWITCH, "1") != "0")
+_pool: Pool = _Pool(_default_limit(), os.environ.get(SWITCH, "1") != "0")
+_leases: set[type] = {_Lease}
+
+
+def offer_pool(pool: Callable[[int, bool, Callable[[int], _Block]], Pool], lease: type) -> None:
+    """Let a package lend the memory: by ``pool(limit, enabled, make)``, whose leases are `lease`.
+
+    ``make(size)`` makes a block.  The first that offers lends for good, unless something was lent
+    before: what is lent comes back to where it was taken from.
+    """
+    global _pool
+    _pool.settled()
+    if type(_pool) is _Pool and not _pool.misses:
+        _leases.add(lease)
+        _pool = pool(_pool.limit, _pool.enabled, _new_block)
+
+
+def _after_fork() -> None:
+    _pool.after_fork()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.after_fork)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _bucket(size: int) -> int:
@@ -276,7 +326,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
     pool = _pool
     if size < THRESHOLD or not pool.enabled:
         return _plain(shape, dtype)
-    return _ndarray(shape, dtype, pool.lease(_bucket(size)))
+    return _ndarray(shape, dtype, pool.lease(size))
 
 
 def zeros(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
@@ -291,7 +341,7 @@ def zeros(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
 
 def is_pooled(array: np.ndarray) -> bool:
     """Whether `array` was made by `empty` from the pool (its base is nobody else's array)."""
-    return type(array.base) is _Lease
+    return type(array.base) in _leases
 
 
 def empty_cache() -> None:
