@@ -2,6 +2,11 @@
 #include "avx512.h"
 #include "stream.h"
 
+/* `in_range` of many indices. */
+WIDE static int are_in_range(const Args *a, const int64_t *index, int64_t count, int64_t size) {
+    return in_range(a, index, count, size);
+}
+
 #define TEMPLATE "indexing_template.h"
 #include "both.h"
 
@@ -25,7 +30,7 @@ static void take_step(const void *context, int64_t begin, int64_t end) {
         }
         const char *row = c->a + (int64_t)place * c->inner;
         if (streams) stream(c->out + i * c->inner, row, (size_t)c->inner);
-        else memcpy(c->out + i * c->inner, row, (size_t)c->inner);
+        else move(c->out + i * c->inner, row, (size_t)c->inner);
     }
     if (streams) end_of_stream();
 }
@@ -61,29 +66,32 @@ static void take(const Args *k) {
         }                                                                                \
         if (outside) *c->outside = 1;                                                    \
     }                                                                                    \
-    /* Of one row; 0 if an index is out of range.  For no vectors of AVX2, whose         \
-       gathering loads are slower. */                                                    \
+    /* Of one row; 0 if an index is out of range.  Four loads beside each other: they    \
+       take less time than the gathering loads of AVX2 and AVX-512. */                   \
     static int gather_row_##S(W *restrict out, const W *restrict a,                      \
                               const int64_t *restrict index, int64_t count,              \
                               uint64_t size) {                                           \
-        int outside = 0;                                                                 \
-        for (int64_t i = 0; i < count; i++) {                                            \
-            const uint64_t place = (uint64_t)index[i];                                   \
-            const int lies_outside = place >= size;                                      \
-            outside |= lies_outside;                                                     \
-            out[i] = a[lies_outside ? 0 : place];                                        \
+        int64_t i = 0;                                                                   \
+        for (; i + 4 <= count; i += 4) {                                                 \
+            const uint64_t w = place_of(index + i), x = place_of(index + i + 1);         \
+            const uint64_t y = place_of(index + i + 2), z = place_of(index + i + 3);     \
+            if (w >= size || x >= size || y >= size || z >= size) return 0;              \
+            out[i] = a[w], out[i + 1] = a[x], out[i + 2] = a[y], out[i + 3] = a[z];      \
         }                                                                                \
-        return !outside;                                                                 \
+        for (; i < count; i++) {                                                         \
+            const uint64_t place = place_of(index + i);                                  \
+            if (place >= size) return 0;                                                 \
+            out[i] = a[place];                                                           \
+        }                                                                                \
+        return 1;                                                                        \
     }                                                                                    \
-    GATHER_ROW_V(W, S)                                                                   \
     static void gather_last_step_##S(const void *context, int64_t begin, int64_t end) {  \
         const Rows *c = context;                                                         \
-        int (*const row)(W *restrict, const W *restrict, const int64_t *restrict,        \
-                         int64_t, uint64_t) = FASTEST_GATHER(S);                         \
         for (int64_t o = begin; o < end; o++) {                                          \
             const W *a = (const W *)c->a + o * c->size;                                  \
             W *out = (W *)c->out + o * c->count;                                         \
-            if (!row(out, a, c->index + o * c->count, c->count, (uint64_t)c->size)) {    \
+            const int64_t *index = c->index + o * c->count;                              \
+            if (!gather_row_##S(out, a, index, c->count, (uint64_t)c->size)) {           \
                 *c->outside = 1;                                                         \
                 return;                                                                  \
             }                                                                            \
@@ -98,40 +106,6 @@ static void take(const Args *k) {
         if (outside || (c.size == 0 && count > 0)) *k->error = "index out of range";     \
     }
 
-/* With AVX-512 a mask keeps the loads within range, and whole lines are written. */
-#if HAS_AVX512
-#define PLACES(at) _mm512_loadu_si512((const void *)(index + (at)))
-#define VALID(places) _mm512_cmplt_epu64_mask(places, sizes)
-#define GATHER_ROW_V(W, S)                                                                     \
-    AVX512 static int gather_row_v_##S(W *restrict out, const W *restrict a,                   \
-                                       const int64_t *restrict index, int64_t count,           \
-                                       uint64_t size) {                                        \
-        const __m512i sizes = _mm512_set1_epi64((long long)size);                              \
-        unsigned inside = 0xFF;                                                                \
-        int64_t i = 0;                                                                         \
-        for (; i + 16 <= count; i += 16) {                                                     \
-            const __m512i first = PLACES(i), second = PLACES(i + 8);                           \
-            const __mmask8 m = VALID(first), n = VALID(second);                                \
-            inside &= (unsigned)m & n;                                                         \
-            _mm_prefetch((const char *)(index + i + 512), _MM_HINT_T0);                        \
-            _mm_prefetch((const char *)(index + i + 520), _MM_HINT_T0);                        \
-            STORE_##S(out + i, m, first, n, second);                                           \
-        }                                                                                      \
-        return gather_row_##S(out + i, a, index + i, count - i, size) & (inside == 0xFF);      \
-    }
-#define FASTEST_GATHER(S) (has_avx512() ? gather_row_v_##S : gather_row_##S)
-#define GATHERED4(m, places) _mm512_mask_i64gather_ps(_mm256_setzero_ps(), m, places, a, 4)
-#define STORE_w4(out, m, first, n, second)                                                     \
-    _mm256_storeu_ps((float *)(out), GATHERED4(m, first));                                     \
-    _mm256_storeu_ps((float *)(out) + 8, GATHERED4(n, second))
-#define GATHERED8(m, places) _mm512_mask_i64gather_pd(_mm512_setzero_pd(), m, places, a, 8)
-#define STORE_w8(out, m, first, n, second)                                                     \
-    _mm512_storeu_pd((double *)(out), GATHERED8(m, first));                                    \
-    _mm512_storeu_pd((double *)(out) + 8, GATHERED8(n, second))
-#else
-#define GATHER_ROW_V(W, S)
-#define FASTEST_GATHER(S) gather_row_##S
-#endif
 GATHER(uint32_t, w4)
 GATHER(uint64_t, w8)
 
@@ -365,7 +339,7 @@ TOPK(int32_t, uint32_t, i32)
 TOPK(int64_t, uint64_t, i64)
 
 /* Refuses indices outside of [0, size). */
-static void in_range_i64(const Args *k) { (void)in_range(k, k->p[0], k->n[0], k->n[1]); }
+static void in_range_i64(const Args *k) { (void)are_in_range(k, k->p[0], k->n[0], k->n[1]); }
 
 const Row indexing_rows[] = {
     {"in_range_i64", "rii", "t0", in_range_i64},

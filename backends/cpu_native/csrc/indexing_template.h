@@ -124,21 +124,21 @@ INLINE NAME(Places) NAME(taps)(const Args *k) {
 
 static void NAME(tap_sum)(const Args *k) {
     NAME(Places) c = NAME(taps)(k);
-    if (!in_range(k, c.index, k->n[0] * c.taps * c.count, c.size)) return;
+    if (!are_in_range(k, c.index, k->n[0] * c.taps * c.count, c.size)) return;
     int64_t planes = k->n[0] * c.channels;
     split(NAME(tap_sum_step), &c, planes, team(k, planes * c.taps * c.count));
 }
 
 static void NAME(tap_spread)(const Args *k) {
     NAME(Places) c = NAME(taps)(k);
-    if (!in_range(k, c.index, k->n[0] * c.taps * c.count, c.size)) return;
+    if (!are_in_range(k, c.index, k->n[0] * c.taps * c.count, c.size)) return;
     int64_t planes = k->n[0] * c.channels;
     split(NAME(tap_spread_step), &c, planes, team(k, planes * c.taps * c.count));
 }
 
 static void NAME(tap_dot)(const Args *k) {
     NAME(Places) c = NAME(taps)(k);
-    if (!in_range(k, c.index, k->n[0] * c.taps * c.count, c.size)) return;
+    if (!are_in_range(k, c.index, k->n[0] * c.taps * c.count, c.size)) return;
     int64_t lines = k->n[0] * c.taps;
     split(NAME(tap_dot_step), &c, lines, team(k, lines * c.channels * c.count));
 }

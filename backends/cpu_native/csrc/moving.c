@@ -1,4 +1,4 @@
-/* Sums with a product, and what moves memory: copies and zeros. */
+/* Sums with a product, ranges, and what moves memory: copies and zeros. */
 #include <math.h>
 
 #include "native.h"
@@ -42,15 +42,17 @@ static void copy_step(const void *context, int64_t begin, int64_t end) {
         stream(c->out + begin, c->a + begin, (size_t)(end - begin));
         end_of_stream();
     } else {
-        memcpy(c->out + begin, c->a + begin, (size_t)(end - begin));
+        move(c->out + begin, c->a + begin, (size_t)(end - begin));
     }
 }
 
-/* `count` bytes, to those of `out` from `offset` on. */
+/* `count` bytes, to those of `out` from `offset` on, as if all were read before any is written. */
 static void copy(const Args *k) {
     const int64_t count = k->n[0];
     Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count, count)};
-    split(copy_step, &c, count, team(k, count / 4));
+    const uintptr_t to = (uintptr_t)c.out, from = (uintptr_t)c.a;
+    if ((to > from ? to - from : from - to) < (uintptr_t)count) memmove(c.out, c.a, (size_t)count);
+    else split(copy_step, &c, count, team(k, count / 4));
 }
 
 static void clear_step(const void *context, int64_t begin, int64_t end) {
@@ -59,6 +61,46 @@ static void clear_step(const void *context, int64_t begin, int64_t end) {
 
 /* `count` bytes of zeros. */
 static void clear(const Args *k) { split(clear_step, k->p, k->n[0], team(k, k->n[0] / 4)); }
+
+/* start + step i: floats in double, rounded twice and then to T; integers modulo their range. */
+#define COUNTED 1024
+typedef struct {
+    void *out;
+    double start, step;
+    uint64_t first, distance;
+} Range;
+
+#define ARANGE(T, S)                                                                       \
+    WIDE static void arange_step_##S(const void *context, int64_t begin, int64_t end) {    \
+        const Range *c = context;                                                          \
+        const double start = c->start, step = c->step;                                     \
+        for (int64_t i = begin; i < end; i += COUNTED) {                                   \
+            T *restrict out = (T *)c->out + i;                                             \
+            const double before = (double)i;                                               \
+            const int32_t count = end - i < COUNTED ? (int32_t)(end - i) : COUNTED;        \
+            _Pragma("omp simd") for (int32_t j = 0; j < count; j++)                        \
+                out[j] = (T)((before + (double)j) * step + start);                         \
+        }                                                                                  \
+    }                                                                                      \
+    static void arange_##S(const Args *k) {                                                \
+        const Range c = {.out = k->p[0], .start = k->x[0], .step = k->x[1]};               \
+        split(arange_step_##S, &c, k->n[0], team(k, k->n[0]));                             \
+    }
+ARANGE(float, f32)
+ARANGE(double, f64)
+
+WIDE static void arange_step_i64(const void *context, int64_t begin, int64_t end) {
+    const Range *c = context;
+    uint64_t *restrict out = c->out;
+    const uint64_t first = c->first, distance = c->distance;
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) out[i] = first + distance * (uint64_t)i;
+}
+
+static void arange_i64(const Args *k) {
+    const Range c = {.out = k->p[0], .first = (uint64_t)k->n[1], .distance = (uint64_t)k->n[2]};
+    split(arange_step_i64, &c, k->n[0], team(k, k->n[0]));
+}
 
 typedef struct {
     char *out;
@@ -94,6 +136,9 @@ const Row moving_rows[] = {
     {"triangle", "wriiiiii", "b0123,b0123", triangle},
     {"multiply_add_f32", "wrrrii", "t0,t0,t0,t0|1", multiply_add_f32},
     {"multiply_add_f64", "wrrrii", "t0,t0,t0,t0|1", multiply_add_f64},
+    {"arange_f32", "wiff", "t0", arange_f32},
+    {"arange_f64", "wiff", "t0", arange_f64},
+    {"arange_i64", "wiii", "t0", arange_i64},
     {"copy", "wrii", "b(0+1),b0", copy}, {"clear", "wi", "b0", clear},
     {NULL, NULL, NULL, NULL},
 };

@@ -156,8 +156,8 @@ typedef struct {
 /* One window of a volume: of equals the first, of NaNs the last. */
 INLINE void NAME(max_box)(const NAME(Boxes) * c, const T *x, const int64_t *from, const int64_t *to,
                           T *value, int64_t *place) {
-    T best = 0;
-    int64_t at = -1;
+    T best = -INFINITY;
+    int64_t at = (from[0] * c->size[1] + from[1]) * c->size[2] + from[2];
     for (int64_t i = from[0]; i < to[0]; i += c->step[0]) {
         for (int64_t j = from[1]; j < to[1]; j += c->step[1]) {
             const int64_t line = (i * c->size[1] + j) * c->size[2];
@@ -165,10 +165,10 @@ INLINE void NAME(max_box)(const NAME(Boxes) * c, const T *x, const int64_t *from
             if (c->step[2] == 1 && end - begin >= LONG_LINE) {
                 int has_nan;
                 const T most = NAME(line_max)(x + begin, end - begin, &has_nan);
-                if (!has_nan && at >= 0 && !(most > best)) continue;
+                if (!has_nan && !(most > best)) continue;
             }
-            for (int64_t k = begin; k < end; k += c->step[2])
-                if (x[k] > best || x[k] != x[k] || at < 0) best = x[k], at = k;
+            for (int64_t k = begin; k < end; k += c->step[2]) /* one comparison for nearly all */
+                if (!(x[k] <= best) && (best == best || x[k] != x[k])) best = x[k], at = k;
         }
     }
     *value = best;

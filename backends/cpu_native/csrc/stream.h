@@ -5,6 +5,7 @@
 #ifndef FLAMBEAU_STREAM_H
 #define FLAMBEAU_STREAM_H
 
+#include "avx512.h"
 #include "native.h"
 
 /* Bytes of a result from which on the sum of two arrays, together with what reads it, is no slower
@@ -42,5 +43,27 @@ static inline void end_of_stream(void) { _mm_sfence(); }
 #else
 static inline void stream(char *to, const char *from, size_t bytes) { memcpy(to, from, bytes); }
 static inline void end_of_stream(void) {}
+#endif
+
+/* memcpy to memory that is read soon: what the C library does with many bytes may write past the caches. */
+#if HAS_AVX512
+AVX512 static inline void move_lines(char *to, const char *from, size_t bytes) {
+    size_t i = 0;
+    for (; i + 256 <= bytes; i += 256) {
+        const __m512i w = _mm512_loadu_si512(from + i), x = _mm512_loadu_si512(from + i + 64),
+                      y = _mm512_loadu_si512(from + i + 128), z = _mm512_loadu_si512(from + i + 192);
+        _mm512_storeu_si512(to + i, w);
+        _mm512_storeu_si512(to + i + 64, x);
+        _mm512_storeu_si512(to + i + 128, y);
+        _mm512_storeu_si512(to + i + 192, z);
+    }
+    memcpy(to + i, from + i, bytes - i);
+}
+static inline void move(char *to, const char *from, size_t bytes) {
+    if (bytes >= 1024 && has_avx512()) move_lines(to, from, bytes);
+    else memcpy(to, from, bytes);
+}
+#else
+static inline void move(char *to, const char *from, size_t bytes) { memcpy(to, from, bytes); }
 #endif
 #endif

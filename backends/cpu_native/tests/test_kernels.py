@@ -207,8 +207,10 @@ def test_filling_leaves_the_rest_of_a_region_alone():
         np.testing.assert_array_equal(b, wanted)
 
 
-@pytest.mark.parametrize("size", [10, LARGE, FRESH])
-def test_a_copy_may_overlap_what_it_copies(size):
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("size", [10, LARGE, FRESH, PAST])
+def test_a_copy_may_overlap_what_it_copies(size, count, threads):
+    threads(count)
     for to, of in ((np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[:], np.s_[::-1])):
         a = numbers(size, np.float32)
         wanted = a.copy()
@@ -281,7 +283,10 @@ def test_large_casts(before, after, size):
 
 
 @pytest.mark.parametrize("size", [LARGE, FRESH, PAST])
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.int64, np.bool_, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2],
+)
 def test_large_copies_and_joins(dtype, size):
     x = numbers((size,), np.float32).astype(dtype)
     for name in ("clone", "contiguous"):

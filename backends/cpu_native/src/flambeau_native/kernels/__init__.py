@@ -21,6 +21,7 @@ from flambeau_native.kernels import (
     optimizer,
     pooling,
     random,
+    ranges,
     recurrent,
     reduction,
     regression_loss,
@@ -48,6 +49,7 @@ FAMILIES = (
     recurrent,
     rejection,
     random,
+    ranges,
     optimizer,
 )
 

@@ -70,9 +70,9 @@ def maker(elements: int, dtype: np.dtype) -> Callable[..., Array]:
     return np.empty if elements * dtype.itemsize < THRESHOLD else empty
 
 
-def bytes_of(a: Array) -> Array:
-    """The memory of a row-major array."""
-    return a.reshape(-1).view(np.uint8)
+def memory_of(a: Array) -> Array:
+    """A row-major array as code sees it that counts bytes: itself, if NumPy exports a buffer."""
+    return a if a.dtype.kind != "V" else a.reshape(-1).view(np.uint8)
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Array:
@@ -81,7 +81,7 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Array:
     if size < THRESHOLD:
         return np.zeros(shape, dtype)
     out = empty(shape, dtype)
-    native.clear(bytes_of(out), size)
+    native.clear(memory_of(out), size)
     return out
 
 

@@ -20,10 +20,10 @@ from flambeau_native.kernels._common import (
     Array,
     Kernel,
     alike,
-    bytes_of,
     compiled,
     in_place,
     made,
+    memory_of,
     otherwise,
     unary,
     zeros,
@@ -51,7 +51,7 @@ _LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops 
 def copied(a: Array) -> Array:
     """A copy of a large row-major array."""
     out = empty(a.shape, a.dtype)
-    native.copy(bytes_of(out), bytes_of(a), a.nbytes, 0)
+    native.copy(memory_of(out), memory_of(a), a.nbytes, 0)
     return out
 
 
@@ -60,12 +60,11 @@ def assign(dst: Array, src: Array) -> None:
     if size >= _CLEARED_FROM and src.dtype == dst.dtype and dst.flags.c_contiguous:
         if not src.ndim:
             if not any(src.tobytes()):
-                native.clear(bytes_of(dst) if dst.dtype.kind == "V" else dst, size)
+                native.clear(memory_of(dst), size)
                 return
         elif size >= THRESHOLD and src.shape == dst.shape and src.flags.c_contiguous:
-            if not np.may_share_memory(dst, src):
-                native.copy(bytes_of(dst), bytes_of(src), size, 0)
-                return
+            native.copy(memory_of(dst), memory_of(src), size, 0)
+            return
     elif src.dtype != dst.dtype and (src.size >= _LEAST_CAST or dst.itemsize == 2):
         if convert_into(dst, src):
             return
@@ -74,7 +73,7 @@ def assign(dst: Array, src: Array) -> None:
 
 def fill_(a: Array, value: object) -> None:
     if a.nbytes >= THRESHOLD and a.flags.c_contiguous and _is_clear(value):
-        native.clear(bytes_of(a), a.nbytes)
+        native.clear(memory_of(a), a.nbytes)
     else:
         _fill(a, value)
 

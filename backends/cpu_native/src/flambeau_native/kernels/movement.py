@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import Array, Kernel, bytes_of, made, otherwise
+from flambeau_native.kernels._common import Array, Kernel, made, memory_of, otherwise
 from flambeau_numpy.extending.parts import large_cat, large_stack, make_cat, make_stack
 
 _flip = otherwise("flip")
@@ -17,18 +17,20 @@ _FLIPS = {4: native.flip_w4, 8: native.flip_w8} if native else {}
 
 def _are_runs(arrays: Sequence[Array], dim: int) -> bool:
     """Whether all are row-major, of one dtype, and alike but for their first dimension `dim`."""
-    first = arrays[0]
-    rest, dtype = first.shape[1:], first.dtype
-    return not dim and all(
-        a.ndim and a.shape[1:] == rest and a.dtype == dtype and a.flags.c_contiguous for a in arrays
-    )
+    if dim or not arrays[0].ndim:
+        return False
+    rest, dtype = arrays[0].shape[1:], arrays[0].dtype
+    for a in arrays:
+        if a.dtype != dtype or a.shape[1:] != rest or not (a.ndim and a.flags.c_contiguous):
+            return False
+    return True
 
 
 def _joined(arrays: Sequence[Array], shape: tuple[int, ...]) -> Array:
     out = made(shape, arrays[0].dtype)
-    target, offset = bytes_of(out), 0
+    target, offset = memory_of(out), 0
     for a in arrays:
-        native.copy(target, bytes_of(a), a.nbytes, offset)
+        native.copy(target, memory_of(a), a.nbytes, offset)
         offset += a.nbytes
     return out
 
@@ -79,7 +81,7 @@ def _make_triangle(lower: bool) -> tuple[Kernel, Kernel]:
             sizes = (a.size // (rows * columns), rows, columns, a.itemsize)
             least, most = -rows - 1, columns + 1  # beyond, all is on one side
             native.triangle(
-                bytes_of(out), bytes_of(a), *sizes, max(least, min(most, diagonal)), lower
+                memory_of(out), memory_of(a), *sizes, max(least, min(most, diagonal)), lower
             )
 
     return triangle, triangle_

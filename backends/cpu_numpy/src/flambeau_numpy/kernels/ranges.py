@@ -36,26 +36,21 @@ def _arange(start: float, step: float, length: int, kind: np.dtype) -> Array:
     whole = type(start) is int and type(step) is int
     work = np.int64 if whole else np.float64
     if length > BLOCK:
-        return _in_blocks(start, step, length, kind, np.dtype(work))
+        return _in_blocks(start, step, length, kind, whole)
     made = np.arange(length, dtype=work)
     if step != 1:
         made *= step
-    if start != 0 or _turns_zero(step):
+    if start != 0 or not (whole or step > 0):  # 0 times a step may be -0.0
         made += start
     return made if made.dtype == kind else made.astype(kind)
 
 
-def _turns_zero(step: float) -> bool:
-    """Whether 0 times a step is -0.0, to which a start of 0 is added."""
-    return type(step) is float and not step > 0
-
-
-def _in_blocks(start: float, step: float, length: int, kind: np.dtype, work: np.dtype) -> Array:
+def _in_blocks(start: float, step: float, length: int, kind: np.dtype, whole: bool) -> Array:
     """The same, a block in the cache at a time."""
-    out = empty((length,), kind)
+    out, work = empty((length,), kind), np.dtype(np.int64 if whole else np.float64)
     first = np.arange(BLOCK, dtype=work)
     made = np.empty(BLOCK, work)
-    adds = start != 0 or _turns_zero(step)
+    adds = start != 0 or not (whole or step > 0)
     for at in range(0, length, BLOCK):
         piece = out[at : at + BLOCK]
         numbers = made[: piece.size]

@@ -1,0 +1,59 @@
+"""Ranges by compiled loops have the bits of NumPy's kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau_native.kernels.ranges import KERNELS
+from flambeau_numpy.extending import KERNELS as NUMPY
+
+WHOLE = [0, 1, -1, 7, -3, 2**31, -(2**40), 2**62, -(2**63), 2**63 - 1, 2**70]
+FLOATS = [0.0, -0.0, 0.1, -1e-3, 1e38, -1e300, float("inf"), float("nan"), 3.0]
+
+
+def same(start, step, length, dtype):
+    try:
+        wanted = NUMPY["arange"](start, step, length, dtype)
+    except OverflowError:
+        with pytest.raises(OverflowError):
+            KERNELS["arange"](start, step, length, dtype)
+        return
+    found = KERNELS["arange"](start, step, length, dtype)
+    assert found.dtype == wanted.dtype and found.shape == wanted.shape
+    np.testing.assert_array_equal(found, wanted)
+    if wanted.dtype.kind == "f":  # the sign of a NaN is nobody's
+        known = wanted == wanted
+        np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(wanted[known]))
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64, fb.int64, fb.int32, fb.float16])
+@pytest.mark.parametrize("length", [0, 1, 1023, 1024, 2049, 70_001])
+def test_whole_numbers_are_those_of_numpy(length, dtype):
+    for start in WHOLE:
+        for step in WHOLE:
+            with np.errstate(all="ignore"):
+                same(start, step, length, dtype)
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64])
+@pytest.mark.parametrize(("length", "count"), [(1024, 1), (5000, 1), (70_001, 2), (100_000, 2)])
+def test_floats_are_rounded_as_numpy_rounds_them(length, dtype, count, threads):
+    threads(count)
+    for start in [*FLOATS, 0, 5]:
+        for step in [*FLOATS, 1, -2]:
+            with np.errstate(all="ignore"):
+                same(start, step, length, dtype)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("n", [1025, 4096, 100_001])
+def test_even_distances_end_at_the_end_and_lie_about_the_middle(n, count, threads):
+    threads(count)
+    found = fb.linspace(-3.0, 5.0, n, dtype=fb.float64)
+    assert found[0].item() == -3.0 and found[-1].item() == 5.0
+    i = np.arange(n, dtype=np.float64)
+    step = 8.0 / (n - 1)
+    wanted = np.where(i < n // 2, -3.0 + i * step, 5.0 + (n - 1 - i) * -step)
+    assert found.numpy().tobytes() == wanted.tobytes()
