@@ -32,8 +32,6 @@ DIFFERENCES = {
     r"adaptive_avg_pool|mode=\"area\"": PARTS,
     r"mode=\"(reflect|replicate)\"": PARTS,
     r"\bstft": PARTS + "  It reflects its input at both ends.",
-    r"\bprelu": PARTS,
-    r"\brrelu": PARTS,
     r"fractional_max_pool": PARTS,
     r"\bgroup_norm": PARTS,
     r"F\.multi(label)?_margin_loss": PARTS + "  It cannot be differentiated twice.",

@@ -376,7 +376,7 @@ from flambeau.ops.matrices.former_decompositions import potrf as potrf
 from flambeau.ops.matrices.former_decompositions import potri as potri
 from flambeau.ops.matrices.former_decompositions import potrs as potrs
 from flambeau.ops.pointwise.elementwise import pow as pow
-from flambeau.ops.layers.activation import prelu as prelu
+from flambeau.ops.layers.piecewise_activation import prelu as prelu
 from flambeau.ops.reductions.reduction import prod as prod
 from flambeau.ops.matrices.former_decompositions import pstrf as pstrf
 from flambeau.ops.indices.scattering import put as put

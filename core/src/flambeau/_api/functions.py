@@ -14,7 +14,6 @@ from flambeau.ops.layers.activation import (
     gelu,
     leaky_relu,
     log_softmax,
-    prelu,
     relu,
     selu,
     sigmoid,
@@ -490,6 +489,7 @@ from flambeau.ops.layers.piecewise_activation import (
     hardsigmoid,
     hardswish,
     hardtanh,
+    prelu,
     softshrink,
 )
 from flambeau.ops.spatial.pooling import (

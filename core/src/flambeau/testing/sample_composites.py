@@ -63,6 +63,23 @@ ACTIVATION = {
     "hardshrink": [*pointwise(KINKED, 0.3), Sample((KINKED, 0.0), "by nothing", True)],
     "hardshrink_backward": [Sample((GRAD, KINKED, 0.3), "matrix", True)],
     "softshrink": [*pointwise(KINKED, 0.3), Sample((KINKED, 0.0), "by nothing", True)],
+    "prelu": [
+        Sample((KINKED, Arr((), low=0.125, high=0.5)), "one slope", True),
+        Sample((KINKED, Arr((3,), low=-0.5, high=0.5)), "a slope per channel", True),
+        Sample((Arr((2, 3, 2), kind="nonzero"), Arr((3, 1))), "of rows", True),
+        Sample((KINKED, Arr((2, 3))), "a slope per element", True),
+        Sample((Arr((0, 3)), Arr((3,))), "of nothing"),
+        Sample((Arr((), kind="nonzero"), Arr(())), "of a number", True),
+    ],
+    "prelu_backward": [
+        Sample((GRAD, KINKED, Arr(())), "one slope", True),
+        Sample((GRAD, KINKED, Arr((3,))), "a slope per channel", True),
+    ],
+    "prelu_weight_grad": [
+        Sample((GRAD, KINKED, Arr(())), "one slope", True),
+        Sample((GRAD, KINKED, Arr((3,))), "a slope per channel", True),
+        Sample((GRAD, KINKED, Arr((2, 1))), "a slope per row", True),
+    ],
     "threshold": [
         Sample((KINKED, 0.0, -1.0), "at zero", True),
         Sample((Arr((2, 3), low=-1, high=0.375), 0.5, 7.0), "all replaced", True),

@@ -69,6 +69,18 @@ def _softshrink(x: Array, size: float) -> Array:
     return np.where(x > by, x - by, np.where(x < -by, x + by, x - x))
 
 
+def _prelu(x: Array, weight: Array) -> Array:
+    return np.where(x > 0, x, weight * x)
+
+
+def _prelu_backward(g: Array, x: Array, weight: Array) -> Array:
+    return np.where(x > 0, g, weight * g)
+
+
+def _prelu_weight_grad(g: Array, x: Array, weight: Array) -> Array:
+    return np.where(x > 0, g.dtype.type(0), g * x)
+
+
 @quiet
 def elu(a: Array, alpha: float, scale: float, input_scale: float) -> np.ndarray:
     """scale·a where positive, scale·alpha·(exp(input_scale·a) - 1) elsewhere."""
@@ -99,6 +111,9 @@ PIECEWISE = {
     "hardsigmoid_backward": _rounded_once(_hardsigmoid_backward),
     "hardswish": _rounded_once(_hardswish),
     "hardswish_backward": _rounded_once(_hardswish_backward),
+    "prelu": _rounded_once(_prelu),
+    "prelu_backward": _rounded_once(_prelu_backward),
+    "prelu_weight_grad": _rounded_once(_prelu_weight_grad),
     "hardshrink": compared(_rounded_once(_hardshrink)),
     "hardshrink_backward": compared(_rounded_once(_hardshrink_backward)),
     "softshrink": _rounded_once(_softshrink),

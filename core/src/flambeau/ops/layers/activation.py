@@ -456,39 +456,6 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return _leaky_relu(x, negative_slope)
 
 
-@public
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x where x > 0, else w·x with one w, or one per channel (dimension 1).
-
-    Raises:
-        RuntimeError: `weight` has more than one dimension, or not one element per channel.
-
-    >>> import flambeau as fb
-    >>> fb.prelu(fb.tensor([-2.0, 2.0]), fb.tensor([0.25]))
-    tensor([-0.5000,  2.0000])
-    """
-    x, w = need_floating(input, "prelu", "input"), need_tensor(weight, "prelu", "weight")
-    if x.dtype is not w.dtype:
-        raise RuntimeError(
-            f"prelu: Type promoting not supported. Got {x.dtype} and {w.dtype}; cast one of them"
-        )
-    if w.dim() > 1:
-        raise RuntimeError(
-            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.dim()}"
-        )
-    if w.numel() == 1:
-        w = w.reshape(())
-    else:
-        channels = x.shape[1] if x.dim() > 1 else 1
-        if w.numel() != channels:
-            raise RuntimeError(
-                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                f"{w.numel()} and channel size = {channels}."
-            )
-        w = w.reshape((channels, *(1,) * (x.dim() - 2)))
-    return _where(x > 0, x, w * x)
-
-
 @public(method=False, inplace="function")
 def elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """scale·x where x > 0, else scale·alpha·(exp(input_scale·x) - 1).

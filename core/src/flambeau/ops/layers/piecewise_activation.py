@@ -1,8 +1,9 @@
-"""Activation functions made of straight pieces, and the shrinkage functions."""
+"""Activation functions made of straight pieces, one of which has a learnt slope, and shrinkage."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_number, need_tensor
@@ -15,6 +16,10 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers.activation import need_floating, wide
 from flambeau.ops.pointwise.elementwise import _clamp, _where, replaced
+
+if TYPE_CHECKING:
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 @composite
@@ -134,6 +139,70 @@ def _(F, g):
     return F.zeros(g.shape, g)  # piecewise constant in `input`
 
 
+@composite(title="PreluKernelBackward0")
+def _prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x where x > 0, else w·x; `weight` is broadcast."""
+    return _where(input > 0, input, weight * input)
+
+
+@_prelu.gradient("input")
+def _(F, g, input, weight):
+    return F.prelu_backward(g, input, weight)
+
+
+@_prelu.gradient("weight")
+def _(F, g, input, weight):
+    return F.sum_to(F.prelu_weight_grad(g, input, weight), weight.shape)
+
+
+@composite(title="PreluKernelBackwardBackward0")
+def _prelu_backward(grad: Tensor, input: Tensor, weight: Tensor) -> Tensor:
+    """The gradient of `prelu` in its input."""
+    return _where(input > 0, grad, weight * grad)
+
+
+@_prelu_backward.gradient("grad")
+def _(F, g, input, weight):
+    return F.prelu_backward(g, input, weight)
+
+
+@_prelu_backward.gradient("input")
+def _(F, g):
+    return F.zeros(g.shape, g)  # piecewise constant in `input`
+
+
+@_prelu_backward.gradient("weight")
+def _(F, g, grad, input, weight):
+    return F.sum_to(_where_negative(F, input, F.mul(g, grad)), weight.shape)
+
+
+@composite(title="PreluKernelBackwardBackward0")
+def _prelu_weight_grad(grad: Tensor, input: Tensor, weight: Tensor) -> Tensor:
+    """The gradient of `prelu` in a weight for each element."""
+    return replaced(grad * input, input > 0, 0)
+
+
+@_prelu_weight_grad.gradient("grad")
+def _(F, g, input):
+    return _where_negative(F, input, F.mul(input, g))
+
+
+@_prelu_weight_grad.gradient("input")
+def _(F, g, grad, input):
+    return _where_negative(F, input, F.mul(grad, g))
+
+
+@_prelu_weight_grad.gradient("weight")
+def _(F, g, weight_shape):
+    return F.zeros(weight_shape, g)  # linear in what `weight` is multiplied with
+
+
+def _where_negative(F: Formulas, input: Array, values: Array) -> Array:
+    """`values` where `prelu` multiplies, else 0."""
+    zero = F.scalar(0, values)
+    return F.where(F.gt(input, F.scalar(0, input)), zero, values)
+
+
 @public(method=False, inplace="function")
 @takes_as_annotated
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
@@ -227,3 +296,36 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     if not 0 <= fitting(lambd, x.dtype) < math.inf:
         raise RuntimeError(f"softshrink: lambda must be finite and not negative, but found {lambd}")
     return _softshrink(x, float(lambd))
+
+
+@public
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x where x > 0, else w·x with one w, or one per channel (dimension 1).
+
+    Raises:
+        RuntimeError: `weight` has more than one dimension, or not one element per channel.
+
+    >>> import flambeau as fb
+    >>> fb.prelu(fb.tensor([-2.0, 2.0]), fb.tensor([0.25]))
+    tensor([-0.5000,  2.0000])
+    """
+    x, w = need_floating(input, "prelu", "input"), need_tensor(weight, "prelu", "weight")
+    if x.dtype is not w.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {x.dtype} and {w.dtype}; cast one of them"
+        )
+    if w.dim() > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.dim()}"
+        )
+    if w.numel() == 1:
+        w = w.reshape(())
+    else:
+        channels = x.shape[1] if x.dim() > 1 else 1
+        if w.numel() != channels:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{w.numel()} and channel size = {channels}."
+            )
+        w = w.reshape((channels, *(1,) * (x.dim() - 2)))
+    return _prelu(x, w)

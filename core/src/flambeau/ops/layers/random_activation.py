@@ -10,6 +10,7 @@ from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import empty, ones_like
 from flambeau.ops.declaration.public import public
 from flambeau.ops.layers.activation import leaky_relu
+from flambeau.ops.layers.piecewise_activation import _prelu
 
 
 @public(method=False, inplace="function")
@@ -46,4 +47,4 @@ def rrelu(
     drawn.uniform_(lower, upper, generator=generator)
     slopes = ones_like(x)
     slopes[negative] = drawn.to(x.dtype)
-    return x * slopes
+    return _prelu(x, slopes)
