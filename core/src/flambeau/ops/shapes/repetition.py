@@ -10,6 +10,7 @@ from flambeau._dispatch.dispatch import cast, kernel_error, recording, wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.hints import Ints
+from flambeau._types.memory_format import contiguous_format
 from flambeau.ops.creation.creation import tensor
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
@@ -68,7 +69,9 @@ def repeat_interleave(
             raise RuntimeError(f"Repeats must be non-negative, got {repeats}")
         shape = (*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
         merged = (*x.shape[:d], n * repeats, *x.shape[d + 1 :])
-        return x.unsqueeze(d + 1).expand(shape).reshape(merged)
+        # A copy also where one view would do: of a single entry, or repeated once.
+        repeated = x.unsqueeze(d + 1).expand(shape)
+        return repeated.clone(memory_format=contiguous_format).reshape(merged)
     if repeats.dim() > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.numel() != n and repeats.numel() != 1:

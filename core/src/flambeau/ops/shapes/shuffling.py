@@ -9,6 +9,7 @@ from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.orders import ordered_like
 from flambeau._tensor.tensor import Tensor
+from flambeau._types.memory_format import contiguous_format
 from flambeau.ops.declaration.public import public
 
 
@@ -36,6 +37,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             f"of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
         )
     flat = x.reshape((prod(lead), c // (r * r), r, r, h, w)).permute((0, 1, 4, 2, 5, 3))
+    flat = flat.clone(memory_format=contiguous_format)  # also where nothing moves
     return ordered_like(x, flat.reshape((*lead, c // (r * r), h * r, w * r)))
 
 
@@ -61,6 +63,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"input.size({dim})={size} is not divisible by {r}"
             )
     flat = x.reshape((prod(lead), c, h // r, r, w // r, r)).permute((0, 1, 3, 5, 2, 4))
+    flat = flat.clone(memory_format=contiguous_format)
     return flat.reshape((*lead, c * r * r, h // r, w // r))
 
 
@@ -92,8 +95,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
-    moved = x.reshape((n, groups, c // groups, *rest)).transpose(1, 2).contiguous()
-    return ordered_like(x, moved.reshape(x.shape))
+    moved = x.reshape((n, groups, c // groups, *rest)).transpose(1, 2)
+    return ordered_like(x, moved.clone(memory_format=contiguous_format).reshape(x.shape))
 
 
 @public(method=False)

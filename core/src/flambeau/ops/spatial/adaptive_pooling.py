@@ -142,6 +142,8 @@ def _means(where: str, input: Tensor, output_size: object, rank: int) -> Tensor:
     for dim, wanted in enumerate(size, x.dim() - rank):
         if wanted != x.shape[dim]:
             result = _window_means(result, dim, wanted)
+    if result is x:
+        result = x.clone()
     return ordered_like(x, result) if rank == 2 else result
 
 
