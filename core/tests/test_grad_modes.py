@@ -279,3 +279,45 @@ def test_hooks_run_without_recording_unless_create_graph_is_set(x):
     fb.autograd.grad(x * 2, x, create_graph=True)
     assert seen == [False, True]
     assert on()
+
+
+def test_inference_mode_is_told_where_it_is_the_innermost_one():
+    told = fb.is_inference_mode_enabled
+
+    @fb.inference_mode()
+    def within():
+        return told()
+
+    @fb.inference_mode(mode=False)
+    def without():
+        return told()
+
+    @fb.inference_mode
+    def steps():
+        yield told()
+        yield told()
+
+    assert not told()
+    with fb.inference_mode():
+        assert told()
+        with fb.no_grad():
+            assert told()
+        with fb.inference_mode(mode=False):
+            assert not told()
+        assert told()
+        assert not without()
+        others = []
+        thread = threading.Thread(target=lambda: others.append(told()))
+        thread.start()
+        thread.join()
+        assert others == [False]
+    assert within()
+    assert not told()
+    generator = steps()
+    assert [next(generator), told(), next(generator), told()] == [True, False, True, False]
+
+
+def test_an_error_ends_inference_mode():
+    with pytest.raises(ZeroDivisionError), fb.inference_mode():
+        raise ZeroDivisionError
+    assert not fb.is_inference_mode_enabled()

@@ -623,6 +623,7 @@ from flambeau._autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from flambeau._autograd.modes import enable_grad as enable_grad
 from flambeau._autograd.modes import inference_mode as inference_mode
 from flambeau._autograd.modes import is_grad_enabled as is_grad_enabled
+from flambeau._autograd.modes import is_inference_mode_enabled as is_inference_mode_enabled
 from flambeau._autograd.modes import no_grad as no_grad
 from flambeau._autograd.modes import set_grad_enabled as set_grad_enabled
 from flambeau._dispatch.numerics import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled

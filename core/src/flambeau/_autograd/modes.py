@@ -14,6 +14,7 @@ _Call = TypeVar("_Call", bound=Callable[..., Any])
 _grad_mode: ContextVar[bool] = ContextVar("flambeau_grad_mode", default=True)
 recording = _grad_mode.get
 set_recording = _grad_mode.set
+_inference: ContextVar[bool] = ContextVar("flambeau_inference_mode", default=False)
 
 
 class _GradMode:
@@ -197,9 +198,41 @@ class inference_mode(_GradMode):  # noqa: N801 - PyTorch's name
     def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
         super().__init__()
         self._mode = mode is False
+        self._outside: list[bool] = []
+
+    def __enter__(self) -> None:
+        before = _inference.get()
+        self._outside.append(before)
+        try:
+            _inference.set(not self._mode)
+            super().__enter__()
+        except BaseException:
+            _inference.set(before)
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        _inference.set(self._outside.pop())
 
     def _fresh(self) -> _GradMode:
         return type(self)(not self._mode)
+
+    def __call__(self, func: _Call) -> _Call:
+        made = super().__call__(func)
+        if inspect.isclass(func) or inspect.isgeneratorfunction(func):
+            return made
+        on = not self._mode
+
+        @functools.wraps(func)
+        def inner(*args: object, **kwargs: object) -> object:
+            before = _inference.get()
+            try:
+                _inference.set(on)
+                return made(*args, **kwargs)
+            finally:
+                _inference.set(before)
+
+        return inner  # type: ignore[return-value]
 
 
 def is_grad_enabled() -> bool:
@@ -210,3 +243,14 @@ def is_grad_enabled() -> bool:
     True
     """
     return recording()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether the innermost `inference_mode` of this thread is on.
+
+    >>> import flambeau as fb
+    >>> with fb.inference_mode():
+    ...     fb.is_inference_mode_enabled()
+    True
+    """
+    return _inference.get()
