@@ -6,6 +6,7 @@ import math
 import pytest
 
 import flambeau as fb
+from flambeau._types.layout import OTHERS
 
 
 @fb.jit.script
@@ -149,3 +150,18 @@ def test_a_tensor_whose_class_knows_better_has_the_call_of_a_script():
 
     function = fb.jit.CompilationUnit("def f(value: int):\n    return value\n").f
     assert function(fb.ones(2).as_subclass(Loud)) == "f"
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("sparse_csr", 2), ("_mkldnn", 3), ("sparse_csc", 4), ("sparse_bsr", 5), ("jagged", 7)],
+)
+def test_layouts_that_no_tensor_has_are_known_in_scripts(name, number):
+    asked = OTHERS[name]
+
+    @fb.jit.script
+    def has(x: fb.Tensor):
+        return x.layout == asked
+
+    assert has(fb.ones(2)) is False
+    assert number in [n.output().toIValue() for n in has.graph.findAllNodes("prim::Constant")]

@@ -25,7 +25,7 @@ class layout:  # noqa: N801 - PyTorch's name
         return f"torch.{self._name}"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        return _named, (self._name,)
+        return layout_named, (self._name,)
 
 
 strided = layout("strided")
@@ -39,7 +39,12 @@ OTHERS = {
 """Layouts that no tensor has; programs for PyTorch ask whether one does."""
 
 
-def _named(name: str) -> layout:
+def layout_named(name: str) -> layout:
+    """The layout of a name, also one that no tensor has.
+
+    Raises:
+        TypeError: there is none.
+    """
     known = {"strided": strided, "sparse_coo": sparse_coo, **OTHERS}
     if name not in known:
         raise TypeError(f"there is no layout {name!r:.80}")

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+from flambeau._types.layout import layout_named
 
 if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
@@ -33,17 +34,27 @@ _DTYPES = {
     28: "uint32",
     29: "uint64",
 }
-_LAYOUTS = {0: "strided", 1: "sparse_coo", 2: "sparse_csr"}
+_LAYOUTS = {
+    0: "strided",
+    1: "sparse_coo",
+    2: "sparse_csr",
+    3: "_mkldnn",
+    4: "sparse_csc",
+    5: "sparse_bsr",
+    6: "sparse_bsc",
+    7: "jagged",
+}
 _FORMATS = {0: "contiguous_format", 1: "preserve_format", 2: "channels_last", 3: "channels_last_3d"}
 
 
 @cache
 def _tables() -> dict[str, dict[int, Any]]:
-    named = {"ScalarType": _DTYPES, "Layout": _LAYOUTS, "MemoryFormat": _FORMATS}
-    return {
+    named = {"ScalarType": _DTYPES, "MemoryFormat": _FORMATS}
+    tables: dict[str, dict[int, Any]] = {
         means: {n: getattr(fb, name) for n, name in table.items() if hasattr(fb, name)}
         for means, table in named.items()
     }
+    return {**tables, "Layout": {n: layout_named(name) for n, name in _LAYOUTS.items()}}
 
 
 @cache
