@@ -102,6 +102,7 @@ MOVED = {
         )
     },
     "utils.data._utils.pin_memory": {"flambeau.utils.data._utils.pin": "pin_memory"},
+    "utils.tensorboard.writer": {"flambeau.utils.tensorboard": "FileWriter SummaryWriter"},
 }
 """Paths below ``torch``, and what is found there, by the module that has it."""
 
