@@ -13,6 +13,7 @@ import pytest
 import flambeau as fb
 from flambeau import nn
 from flambeau._tensor.overrides import Overridable, offering_calls
+from flambeau.jit._tracing.state import current
 from flambeau.utils._named_ops import CustomOp
 
 
@@ -694,3 +695,54 @@ def test_what_is_written_may_have_dimensions_of_one_element_in_front():
     x, row, at = fb.zeros(3, 4), fb.ones(1, 4), fb.tensor([1])
     traced = fb.jit.trace(rows, (x, row, at))
     assert fb.equal(traced(x + 1, row * 2, at), rows(x + 1, row * 2, at))
+
+
+def test_nodes_have_the_names_that_a_program_pushed_when_they_were_traced():
+    def named(x):
+        state = current()
+        state.push_scope("a")
+        y = x + 1
+        state.push_scope("b")
+        y = y * 2
+        state.pop_scope()
+        y = y - 1
+        state.pop_scope()
+        with pytest.raises(RuntimeError, match="no name is left"):
+            state.pop_scope()
+        return y.relu()
+
+    graph, _ = fb.jit._get_trace_graph(named, fb.ones(2))
+    ops = [node for node in graph.nodes() if node.kind.startswith("aten::")]
+    assert [node.scopeName() for node in ops] == ["a", "a/b", "a", ""]
+    (shown,) = [line for line in str(graph).splitlines() if "aten::mul" in line]
+    assert ", scope: a/b # " in shown
+    assert [node.scopeName() for node in graph.copy().nodes()] == [
+        node.scopeName() for node in graph.nodes()
+    ]
+
+
+def test_a_graph_that_is_read_has_the_shapes_that_tensors_had():
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 3))
+    graph, _ = fb.jit._get_trace_graph(net, fb.ones(5, 1, 4, 4))
+    seen = [value for node in graph.nodes() for value in node.outputs() if value.isCompleteTensor()]
+    assert [value.type().sizes() for value in seen] == [[5, 2, 2, 2], [5, 8], [5, 3]]
+    kind = seen[-1].type()
+    assert (kind.kind(), kind.scalarType(), kind.dtype()) == ("TensorType", "Float", fb.float32)
+    assert (kind.dim(), kind.strides(), kind.requires_grad()) == (2, [3, 1], True)
+    assert kind.isSubtypeOf(fb.jit._types.TENSOR)
+    assert [value.type().sizes() for value in graph.inputs()][1:3] == [[2, 1, 3, 3], [2]]
+    assert "Float(5, 3, strides=[3, 1], requires_grad=1, device=cpu)" in str(graph)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True], ids=["plain", "transposed"])
+def test_convolutions_are_one_op_in_a_graph_that_is_read(rank, transposed):
+    name = f"Conv{'Transpose' * transposed}{rank}d"
+    net = getattr(nn, name)(2, 4, 3, stride=2, padding=1, groups=2)
+    graph, _ = fb.jit._get_trace_graph(net, fb.ones(1, 2, *[5] * rank))
+    (found,) = graph.findAllNodes("aten::_convolution")
+    lists = {at: [v.toIValue() for v in found.inputsAt(at).node.inputs()] for at in (3, 4, 5, 7)}
+    assert lists == {3: [2] * rank, 4: [1] * rank, 5: [1] * rank, 7: [0] * rank}
+    assert found.inputsAt(6).toIValue() is transposed
+    assert found.inputsAt(8).toIValue() == 2
+    assert [found.inputsAt(at).toIValue() for at in range(9, 13)] == [False, False, True, True]

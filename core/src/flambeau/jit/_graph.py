@@ -72,6 +72,10 @@ class Value:
         self.name = name
         return self
 
+    def isCompleteTensor(self) -> bool:
+        """Whether its type has the shape of a tensor that was seen, as in `_get_trace_graph`."""
+        return hasattr(self._type, "sizes")
+
     def toIValue(self) -> Any:
         """The value of a constant; None for any other."""
         return self.node.attributes.get("value") if self.is_constant() and self.node else None
@@ -120,9 +124,20 @@ class Node:
     Attributes:
         schema: the signature that was chosen, for an op.
         place: where in the source it comes from.
+        scope: the names that were pushed when it was traced, outermost first, with ``/`` between.
     """
 
-    __slots__ = ("attributes", "blocks_", "inputs_", "kind", "outputs_", "owner", "place", "schema")
+    __slots__ = (
+        "attributes",
+        "blocks_",
+        "inputs_",
+        "kind",
+        "outputs_",
+        "owner",
+        "place",
+        "schema",
+        "scope",
+    )
 
     def __init__(
         self,
@@ -145,7 +160,7 @@ class Node:
         self.attributes = attributes or {}
         self.blocks_: list[Block] = []
         self.owner: Block | None = None
-        self.place, self.schema = place, schema
+        self.place, self.schema, self.scope = place, schema, ""
         try:
             for value in inputs:
                 self.add_input(value)
@@ -268,8 +283,8 @@ class Node:
         return self.place.highlighted() if self.place else ""
 
     def scopeName(self) -> str:
-        """The modules that it is in, for a traced one."""
-        return self.attributes.get("scope", "")
+        """The names that were pushed when it was traced (`scope`); empty if none were."""
+        return self.scope
 
     def insert_before(self, other: Node) -> Node:
         """Put the node before another."""
@@ -537,7 +552,8 @@ class Graph:
         shown = [f"{k}={shown_attribute(v)}" for k, v in attributes_of.items() if k[0] != "_"]
         attributes = f"[{', '.join(shown)}]" if shown else ""
         reads = ", ".join(self._read(v) for v in node.inputs_)
-        place = f" # {node.place.brief()}" if node.place else ""
+        scope = f", scope: {node.scope}" if node.scope else ""
+        place = f"{scope} # {node.place.brief()}" if node.place else scope
         lines.append(f"{pad}{made} = {kind}{attributes}({reads}){place}")
         if not made:
             equals = "" if not node.blocks_ and node.kind not in _WITH_EQUALS else " = "
@@ -611,6 +627,7 @@ def copy_node(node: Node, known: dict[Value, Value]) -> Node:
         node.place,
         node.schema,
     )
+    made.scope = node.scope
     for old, new in zip(node.outputs_, made.outputs_, strict=True):
         known[old] = new
         new.name, new.inferred = old.name, old.inferred

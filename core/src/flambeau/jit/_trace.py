@@ -15,6 +15,7 @@ from flambeau.jit._modules import RecursiveScriptModule, ScriptModule
 from flambeau.jit._parts import compiler
 from flambeau.jit._tracing.graphs import trace_graph
 from flambeau.jit._tracing.state import TracerWarning, user_frame, warn_at
+from flambeau.jit._types import SeenTensorType
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -238,10 +239,10 @@ def _get_trace_graph(
     """
     given, named = _as_tuple(args), dict(kwargs or {})
     if not isinstance(f, nn.Module):
-        graph, result = trace_graph(f, given, named, strict=strict)
+        graph, result = trace_graph(f, given, named, strict=strict, seen=True)
     else:
         kind = compiler.modules.traced_shell(f)._type_of_script
-        graph, result = trace_graph(f, given, named, module=f, kind=kind, strict=strict)
+        graph, result = trace_graph(f, given, named, module=f, kind=kind, strict=strict, seen=True)
         _lower(graph, f)
     return (graph, result, given) if return_inputs or _return_inputs_states else (graph, result)
 
@@ -250,7 +251,11 @@ def _lower(graph: Graph, module: nn.Module) -> None:
     """Make inputs of what a graph reads of its module, and take that away."""
     block = graph.block
     paths = {block.inputs_[0]: ""}
-    state = {name: graph.addInput(name) for name in module.state_dict()}
+    state = {
+        name: graph.addInput(name, SeenTensorType.of(held))
+        for name, held in module.state_dict(keep_vars=True).items()
+        if isinstance(held, fb.Tensor)
+    }
     reads = [node for node in block.nodes_ if node.kind == "prim::GetAttr"]
     for node in reads:
         path = f"{paths[node.inputs_[0]]}{node.attributes['name']}"

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flambeau._types.dtype import type_name
 from flambeau.jit._type_names import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from flambeau._tensor.tensor import Tensor
+    from flambeau._types.device import device as Device
+    from flambeau._types.dtype import dtype as DType
     from flambeau.jit._frontend.function import ScriptedFunction
 
 _made: dict[tuple[Any, ...], Type] = {}
@@ -89,6 +93,71 @@ class Type(Asked):
     def is_optional(self) -> bool:
         """Whether None is a value of it beside others."""
         return self.kind == "Optional" or (self.kind == "Union" and NONE in self.args)
+
+
+class SeenTensorType(Type):
+    """A tensor as one run had it: the dtype, shape, strides, device and whether it has a history.
+
+    >>> import flambeau as fb
+    >>> graph, _ = fb.jit._get_trace_graph(fb.relu, fb.ones(2, 3))
+    >>> next(graph.inputs()).type().sizes()
+    [2, 3]
+    """
+
+    __slots__ = ("seen",)
+    seen: tuple[Any, ...]
+
+    def __new__(cls, *seen: Any) -> SeenTensorType:
+        made = object.__new__(cls)
+        made.kind, made.args, made.parts = Kind("Tensor"), (), 1
+        made.seen = seen
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SeenTensorType, self.seen
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> SeenTensorType:
+        """The type of a tensor."""
+        strides = None if tensor.is_sparse else tensor.stride()
+        return cls(tensor.dtype, tuple(tensor.shape), strides, tensor.device, tensor.requires_grad)
+
+    def dtype(self) -> DType:
+        """The dtype."""
+        return self.seen[0]
+
+    def scalarType(self) -> str:
+        """The dtype by the name of PyTorch's class of numbers: ``"Float"``."""
+        return type_name(self.seen[0])
+
+    def sizes(self) -> list[int]:
+        """The shape."""
+        return list(self.seen[1])
+
+    def dim(self) -> int:
+        """How many dimensions there are."""
+        return len(self.seen[1])
+
+    def strides(self) -> list[int] | None:
+        """The strides; None of a sparse tensor."""
+        return None if self.seen[2] is None else list(self.seen[2])
+
+    def device(self) -> Device:
+        """The device."""
+        return self.seen[3]
+
+    def requires_grad(self) -> bool:
+        """Whether it has a history."""
+        return self.seen[4]
+
+    @property
+    def shown(self) -> str:
+        """The type as graphs have it."""
+        parts = [str(size) for size in self.seen[1]]
+        if parts and self.seen[2] is not None:
+            parts.append(f"strides={self.strides()}")
+        parts += [f"requires_grad={int(self.seen[4])}", f"device={self.seen[3]}"]
+        return f"{self.scalarType()}({', '.join(parts)})"
 
 
 class NamedTupleType(Type):
@@ -299,6 +368,10 @@ def is_subtype(have: Type, want: Type) -> bool:
     """Whether each value of `have` is one of `want`."""
     if have is want or want is ANY:
         return True
+    if isinstance(have, SeenTensorType):
+        have = TENSOR
+        if want is TENSOR:
+            return True
     if want.kind == "Optional":
         if have is NONE:
             return True

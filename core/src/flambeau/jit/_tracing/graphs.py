@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from flambeau._tensor.overrides import offered
 from flambeau.jit import _settings, passes
 from flambeau.jit import _types as T
 from flambeau.jit._frontend.match import call_op
-from flambeau.jit._graph import Graph, Value
+from flambeau.jit._graph import Graph, Kind, Node, Value
 from flambeau.jit._tracing.patches import tracing
 from flambeau.jit._tracing.recorder import Recorder
 from flambeau.jit._tracing.state import for_export
@@ -33,6 +34,7 @@ def trace_graph(
     kind: ClassType | None = None,
     strict: bool = True,
     name: str = "forward",
+    seen: bool = False,
 ) -> tuple[Graph, Any]:
     """The graph of a call, and what it returned.
 
@@ -42,6 +44,7 @@ def trace_graph(
         module: whose parameters, buffers and parts are attributes of the first input of the graph.
         kind: the type of that.
         strict: whether a list or dict as result is refused, as its length might be another later.
+        seen: whether the types of tensors say what they were: for a graph that is read, not run.
 
     Raises:
         RuntimeError: a value that no graph can have; a function that is no op.
@@ -72,9 +75,51 @@ def trace_graph(
     recorder.finish()
     if _settings.INLINES:
         passes.inline(recorder.graph)
+    if seen:
+        for value, real in recorder.reals.items():
+            if isinstance(real, fb.Tensor):
+                value.setType(T.SeenTensorType.of(real))
+        _join_convolutions(recorder.graph)
     passes.eliminate_dead_code(recorder.graph)
     passes.pool_constants(recorder.graph)
     return recorder.graph, result
+
+
+_CONVOLUTION = re.compile(r"aten::conv(_transpose)?([123])d")
+
+
+def _join_convolutions(graph: Graph) -> None:
+    """Let convolutions be the one op of all ranks that readers of PyTorch's traces expect."""
+    for node in list(graph.block.all_nodes()):
+        called = _CONVOLUTION.fullmatch(node.kind)
+        if called is None:
+            continue
+        *first, padding = node.inputs_[:5]
+        rest = node.inputs_[5:]
+        if padding.type() is T.STR:
+            node.kind = Kind("aten::_convolution_mode")
+            continue
+        transposed, off, on = (
+            _before(node, value, T.BOOL) for value in (bool(called[1]), False, True)
+        )
+        if called[1]:
+            output_padding, groups, dilation = rest
+        else:
+            dilation, groups = rest
+            nothing = _before(node, 0, T.INT)
+            zeros = Node("prim::ListConstruct", [nothing] * int(called[2]), (T.list_of(T.INT),))
+            output_padding = zeros.insert_before(node).output()
+        given = [*first, padding, dilation, transposed, output_padding, groups, off, off, on, on]
+        node.kind = Kind("aten::_convolution")
+        node.drop_inputs()
+        for value in given:
+            node.add_input(value)
+
+
+def _before(node: Node, value: object, type: Type) -> Value:
+    """A constant, put before a node."""
+    made = Node("prim::Constant", (), (type,), {"value": value}, node.place)
+    return made.insert_before(node).output()
 
 
 def argument_names(function: Callable[..., Any], count: int) -> list[str]:

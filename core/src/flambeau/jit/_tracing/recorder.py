@@ -111,6 +111,26 @@ class Recorder(Compilation):
         self.arrays = Arrays()
         self.constants: dict[Value, int] = {}
         self.made: dict[int, Any] = {}
+        self.scopes: list[str] = []
+
+    def push_scope(self, name: str) -> None:
+        """Mark the nodes that follow with a name, below those that they are marked with."""
+        self.scopes.append(name)
+
+    def pop_scope(self) -> None:
+        """Mark no more with the last name.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        if not self.scopes:
+            raise RuntimeError("pop_scope() without a push_scope(): no name is left to take away")
+        self.scopes.pop()
+
+    def node(self, *args: Any, **kwargs: Any) -> Node:
+        made = super().node(*args, **kwargs)
+        made.scope = "/".join(self.scopes)
+        return made
 
     def place(self, node: ast.AST | None = None) -> Place | None:
         return self.here
