@@ -61,3 +61,12 @@ def test_misuse_is_refused():
             forward_ad.make_dual(x, fb.ones(3))
         with pytest.raises(ValueError, match="floating point"):
             forward_ad.make_dual(fb.ones(2, dtype=fb.int64), x)
+
+
+def test_libraries_may_ask_whether_there_is_a_level():
+    assert forward_ad._current_level == -1
+    with forward_ad.dual_level():
+        assert forward_ad._current_level == 0
+    assert forward_ad._current_level == -1
+    with pytest.raises(AttributeError, match="no attribute"):
+        forward_ad.missing  # noqa: B018

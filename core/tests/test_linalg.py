@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Callable
@@ -248,6 +249,22 @@ def test_results_may_be_written_to_given_tensors() -> None:
     assert fb.allclose(q @ r, a, atol=1e-6)
     out = fb.empty(3, 3)
     assert fb.linalg.inv(a, out=out) is out
+
+
+def test_named_tuples_are_made_of_a_sequence_or_of_their_parts() -> None:
+    for kind in {getattr(fb.return_types, name) for name in fb.return_types.__all__}:
+        parts = list(range(len(kind._fields)))
+        made = kind(parts)
+        assert type(made) is kind and made == kind(*parts) == tuple(parts)
+        assert made == kind(**dict(zip(kind._fields, parts, strict=True)))
+        assert made._replace(**{kind._fields[0]: 0}) == copy.deepcopy(made) == made
+        for wrong in ((parts[1:],), ([*parts, 9],), (*parts, 9)):
+            with pytest.raises(TypeError, match=f"takes a {len(parts)}-sequence"):
+                kind(*wrong)
+        with pytest.raises(TypeError):
+            kind(*parts, more=1)
+    found = fb.tensor([[1.0, 3.0], [2.0, 0.0]]).max(0)
+    assert type(found)(x + 1 for x in found).indices.tolist() == [2, 1]
 
 
 def test_named_tuples_are_those_of_return_types() -> None:

@@ -12,12 +12,14 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau._types import dtype as _dtype
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
+
+Kind = TypeVar("Kind", bound=tuple[Any, ...])
 
 _PROFILES: dict[str, dict[str, float]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -335,8 +337,32 @@ def _complex_style(values: list[complex]) -> _Style:
     return _Style(text, real.width + imag.width + 1)
 
 
-def named_tuple(self: Any) -> str:
-    """The `repr` of the classes of `flambeau.return_types`."""
+def named_tuple(kind: type[Kind]) -> type[Kind]:
+    """Make a class one of `flambeau.return_types`.
+
+    It has PyTorch's `repr`, and is also called with one sequence, as PyTorch's are.
+    """
+    kind.__repr__ = _shown
+    kind.__new__ = _made
+    return kind
+
+
+def _shown(self: Any) -> str:
     name = type(self).__name__.removesuffix("_return")
     fields = ",\n".join(f"{n}={v!r}" for n, v in zip(self._fields, self, strict=True))
     return f"torch.return_types.{name}(\n{fields})"
+
+
+def _made(kind: Any, *parts: Any, **named: object) -> Any:
+    fields = kind._fields
+    if named:
+        parts += tuple([named.pop(name) for name in fields[len(parts) :] if name in named])
+    elif len(parts) == 1 != len(fields):
+        parts = tuple(parts[0])
+    if named or len(parts) != len(fields):
+        name = kind.__name__.removesuffix("_return")
+        raise TypeError(
+            f"torch.return_types.{name}() takes a {len(fields)}-sequence "
+            f"({len(parts)}-sequence given)"
+        )
+    return tuple.__new__(kind, parts)

@@ -532,24 +532,20 @@ def wrapped_index(index: Tensor, size: int, name: str, dim: int = 0) -> Tensor:
     return checked(cast(index, D.int64), size, IndexError, text, (dim, size), wrap=True)
 
 
+@named_tuple
 class sort_return(NamedTuple):  # noqa: N801
     """What `sort` returns."""
 
     values: Tensor
     indices: Tensor
 
-    def __repr__(self) -> str:
-        return named_tuple(self)
 
-
+@named_tuple
 class topk_return(NamedTuple):  # noqa: N801
     """What `topk` returns."""
 
     values: Tensor
     indices: Tensor
-
-    def __repr__(self) -> str:
-        return named_tuple(self)
 
 
 @public

@@ -24,14 +24,12 @@ from flambeau.ops.shapes.broadcasting import broadcast_tensors
 from flambeau.ops.special_functions.special import exp2
 
 
+@named_tuple
 class frexp_return(NamedTuple):  # noqa: N801
     """What `frexp` returns."""
 
     mantissa: Tensor
     exponent: Tensor
-
-    def __repr__(self) -> str:
-        return named_tuple(self)
 
 
 @public(inplace="method")

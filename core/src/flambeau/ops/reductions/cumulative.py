@@ -23,12 +23,10 @@ from flambeau.ops.reductions.reduction import _part, accumulated
 from flambeau.ops.shapes.movement import cat
 
 
+@named_tuple
 class _Running(NamedTuple):
     values: Tensor
     indices: Tensor
-
-    def __repr__(self) -> str:
-        return named_tuple(self)
 
 
 class cummax_return(_Running):  # noqa: N801

@@ -20,24 +20,20 @@ from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.reductions.counting import bucketize
 
 
+@named_tuple
 class histogram_return(NamedTuple):  # noqa: N801
     """Masses of the bins and their edges."""
 
     hist: Tensor
     bin_edges: Tensor
 
-    def __repr__(self) -> str:
-        return named_tuple(self)
 
-
+@named_tuple
 class histogramdd_return(NamedTuple):  # noqa: N801
     """Masses of the bins of a grid and the edges in each dimension."""
 
     hist: Tensor
     bin_edges: tuple[Tensor, ...]
-
-    def __repr__(self) -> str:
-        return named_tuple(self)
 
 
 @public

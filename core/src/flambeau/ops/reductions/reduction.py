@@ -29,14 +29,12 @@ if TYPE_CHECKING:
     from flambeau.ops.declaration.table import Op
 
 
+@named_tuple
 class MaxMin(NamedTuple):
     """Extrema and where they are."""
 
     values: Tensor
     indices: Tensor
-
-    def __repr__(self) -> str:
-        return named_tuple(self)
 
 
 class max_return(MaxMin):  # noqa: N801

@@ -21,12 +21,10 @@ from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.shapes.movement import cat
 
 
+@named_tuple
 class _Found(NamedTuple):
     values: Tensor
     indices: Tensor
-
-    def __repr__(self) -> str:
-        return named_tuple(self)
 
 
 class median_return(_Found):  # noqa: N801
@@ -45,14 +43,12 @@ class kthvalue_return(_Found):  # noqa: N801
     """What `kthvalue` returns."""
 
 
+@named_tuple
 class aminmax_return(NamedTuple):  # noqa: N801
     """What `aminmax` returns."""
 
     min: Tensor
     max: Tensor
-
-    def __repr__(self) -> str:
-        return named_tuple(self)
 
 
 @composite
