@@ -149,13 +149,16 @@ typedef struct {
     const int64_t *first[3], *end[3]; /* of each window along each dimension */
     int64_t size[3], count[3], step[3];
     Flag *outside; /* becomes 1 where a step finds a window that leaves the volume */
+    Box *max;
 } NAME(Boxes);
 
 #define LONG_LINE 32
 
 /* One window of a volume: of equals the first, of NaNs the last. */
-INLINE void NAME(max_box)(const NAME(Boxes) * c, const T *x, const int64_t *from, const int64_t *to,
-                          T *value, int64_t *place) {
+WIDE static void NAME(max_box)(const void *context, const void *volume, const int64_t *from, const int64_t *to,
+                               void *value, int64_t *place) {
+    const NAME(Boxes) *c = context;
+    const T *x = volume;
     T best = -INFINITY;
     int64_t at = (from[0] * c->size[1] + from[1]) * c->size[2] + from[2];
     for (int64_t i = from[0]; i < to[0]; i += c->step[0]) {
@@ -171,7 +174,7 @@ INLINE void NAME(max_box)(const NAME(Boxes) * c, const T *x, const int64_t *from
                 if (!(x[k] <= best) && (best == best || x[k] != x[k])) best = x[k], at = k;
         }
     }
-    *value = best;
+    *(T *)value = best;
     *place = at;
 }
 
@@ -193,8 +196,7 @@ WIDE static void NAME(max_boxes_step)(const void *context, int64_t begin, int64_
                 }
             }
             const int64_t result = line * c->count[2] + i;
-            NAME(max_box)(c, c->x + frame / c->count[0] * volume, from, to, c->out + result,
-                          c->places + result);
+            c->max(c, c->x + frame / c->count[0] * volume, from, to, c->out + result, c->places + result);
         }
     }
 }
@@ -206,7 +208,8 @@ static void NAME(max_boxes)(const Args *k) {
     NAME(Boxes) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2],
                      .first = {k->p[3], k->p[5], k->p[7]}, .end = {k->p[4], k->p[6], k->p[8]},
                      .size = {n[1], n[2], n[3]}, .count = {n[4], n[5], n[6]},
-                     .step = {n[7], n[8], n[9]}, .outside = &outside};
+                     .step = {n[7], n[8], n[9]}, .outside = &outside, .max = NAME(max_box)};
+    if (IS_QUARTERED && sizeof(T) == 4 && c.step[2] == 1) c.max = max_box_v;
     for (int d = 0; d < 3; d++) {
         if (c.step[d] < 1) outside = 1;
         /* All steps that leave the volume are one; what they lead to could be no number. */

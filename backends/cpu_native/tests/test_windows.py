@@ -41,10 +41,24 @@ def test_maxima_of_windows_of_volumes(shape, dtype, odd):
     same(COMPILED["max_pool3d"](turned, *how), NUMPY["max_pool3d"](turned, *how))
 
 
+@pytest.mark.parametrize("width", [1, 15, 16, 17, 32, 33])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_first_of_equals_and_the_last_that_is_no_number_win_at_any_place(dtype, width):
+    x = np.full((1, 1, 2, 3, width), -np.inf, dtype)
+    name, flat = "adaptive_max_pool3d", x.reshape(-1)
+    same(COMPILED[name](x, (1, 1, 1)), NUMPY[name](x, (1, 1, 1)))
+    for value in (np.nan, np.inf, -1.0, -0.0):
+        for place in range(0, flat.size, 5):
+            for second in (place, flat.size - 1, 0):
+                flat[:] = -np.inf
+                flat[[place, second]] = value
+                same(COMPILED[name](x, (1, 1, 1)), NUMPY[name](x, (1, 1, 1)))
+
+
 @pytest.mark.parametrize("odd", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_maxima_of_windows_that_cover_a_volume(dtype, odd):
-    for shape in SHAPES[:3]:
+    for shape in (*SHAPES[:3], (1, 2, 5, 9, 37)):
         x = volumes(shape, dtype, odd)
         for counts in ((1, 1, 1), (2, 3, 4), (7, 1, 2)):
             same(

@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import Array, Kernel, made, memory_of, otherwise
+from flambeau_numpy.extending import empty
 from flambeau_numpy.extending.parts import large_cat, large_stack, make_cat, make_stack
 
 _flip = otherwise("flip")
@@ -27,11 +28,13 @@ def _are_runs(arrays: Sequence[Array], dim: int) -> bool:
 
 
 def _joined(arrays: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    out = made(shape, arrays[0].dtype)
-    target, offset = memory_of(out), 0
+    out, copy, offset = empty(shape, arrays[0].dtype), native.copy, 0
+    is_seen = out.dtype.kind != "V"  # by code, as it is
+    target = out if is_seen else memory_of(out)
     for a in arrays:
-        native.copy(target, memory_of(a), a.nbytes, offset)
-        offset += a.nbytes
+        size = a.nbytes
+        copy(target, a if is_seen else memory_of(a), size, offset)
+        offset += size
     return out
 
 
