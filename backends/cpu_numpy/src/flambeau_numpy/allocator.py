@@ -329,6 +329,14 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
     return _ndarray(shape, dtype, pool.lease(size))
 
 
+def empty_like(a: np.ndarray) -> np.ndarray:
+    """`empty` of the shape and dtype of `a`, which is found sooner."""
+    size, pool = a.nbytes, _pool
+    if size < THRESHOLD or not pool.enabled:
+        return _plain(a.shape, a.dtype)
+    return _ndarray(a.shape, a.dtype, pool.lease(size))
+
+
 def zeros(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
     """An array of zeros, from the pool if it is large."""
     dtype = np.dtype(dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_numpy.casts import FLOAT16, HALVES, copy_order, narrow, wide
-from flambeau_numpy.extending import BFLOAT16, THRESHOLD, Array, Kernel, empty
+from flambeau_numpy.extending import BFLOAT16, THRESHOLD, Array, Kernel, empty, empty_like
 from flambeau_numpy.extending import KERNELS as NUMPY
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def alike(first: Array, *others: Array | None) -> bool:
 
 def made_like(a: Array, _empty: Callable[..., Any] = np.empty, _limit: int = THRESHOLD) -> Array:
     """An uninitialised row-major array of the shape and dtype of `a`."""
-    return _empty(a.shape, a.dtype) if a.nbytes < _limit else empty(a.shape, a.dtype)
+    return _empty(a.shape, a.dtype) if a.nbytes < _limit else empty_like(a)
 
 
 def unary(
@@ -165,7 +165,7 @@ def binary(name: str, function: str = "", general: Kernel | None = None) -> Kern
         shape, dtype = a.shape, a.dtype
         if b.shape == shape and b.dtype == dtype and a.flags.c_contiguous and b.flags.c_contiguous:
             if (run := find(dtype)) is not None:
-                out = _empty(shape, dtype) if a.nbytes < _limit else empty(shape, dtype)
+                out = _empty(shape, dtype) if a.nbytes < _limit else empty_like(a)
                 if number is None:
                     run(out, a, b, a.size)
                 else:

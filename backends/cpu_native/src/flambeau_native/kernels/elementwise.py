@@ -31,7 +31,7 @@ from flambeau_native.kernels._common import (
 from flambeau_native.kernels._writing import writing_kernels
 from flambeau_numpy import pointwise
 from flambeau_numpy.casts import HALVES, copy_order
-from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty
+from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty, empty_like
 from flambeau_numpy.extending.parts import BINARY, ROUNDING, UNARY
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops 
 
 def copied(a: Array) -> Array:
     """A copy of a large row-major array."""
-    out = empty(a.shape, a.dtype)
+    out = empty_like(a)
     native.copy(memory_of(out), memory_of(a), a.nbytes, 0)
     return out
 
@@ -114,7 +114,7 @@ def _large_unary(name: str, general: Kernel | None = None) -> Kernel:
         run = find(a.dtype) if a.flags.c_contiguous else None
         if run is None:
             return general(a)
-        out = empty(a.shape, a.dtype)
+        out = empty_like(a)
         run(out, a, a.size)
         return out
 
@@ -130,7 +130,7 @@ def _large_binary(name: str) -> Kernel:
         if run is None or b.dtype != dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
             return general(a, b)
         if b.shape == shape:
-            out = empty(shape, dtype)
+            out = empty_like(a)
             run(out, a, b, a.size, 0, 0)
             return out
         whole = a if a.size >= b.size else b

@@ -4,8 +4,8 @@ Its kernels take and return NumPy arrays, and whole ops it replaces by ``flambea
 package does.  What only a package of this device needs is here:
 
 * the array type and its dtypes: `Array`, `TO_NUMPY`, `FROM_NUMPY`, `BFLOAT16`;
-* memory: large results come from the pool by `empty`, those below `THRESHOLD` bytes from NumPy; a
-  package lends the blocks of the pool by `offer_pool`;
+* memory: large results come from the pool by `empty` and `empty_like`, those below `THRESHOLD`
+  bytes from NumPy; a package lends the blocks of the pool by `offer_pool`;
 * the user's ``np.seterr`` is not for tensors: `quiet` and `silent`;
 * the kernel to fall back on, by the name of its op: `KERNELS`;
 * threads: `follow` tells a package how many there are, now and whenever that changes;
@@ -26,7 +26,7 @@ others are nobody else's business.
 
 from __future__ import annotations
 
-from flambeau_numpy.allocator import THRESHOLD, empty, offer_pool
+from flambeau_numpy.allocator import THRESHOLD, empty, empty_like, offer_pool
 from flambeau_numpy.casts import offer_casts
 from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_numpy.generator import MT19937, Generator
@@ -50,6 +50,7 @@ __all__ = [
     "Kernel",
     "asking",
     "empty",
+    "empty_like",
     "follow",
     "multiply",
     "offer_casts",
