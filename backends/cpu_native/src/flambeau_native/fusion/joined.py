@@ -127,8 +127,6 @@ class _Joiner:
         self.strides[slot] = tuple([prod(shape[i + 1 :]) for i in range(len(shape))])
         return slot
 
-    # Sums.
-
     def _kind(self, step: Step) -> tuple[Any, ...] | None:
         """What a term is, if sums of such terms are made here."""
         plan, args = self.plan, step.args
@@ -201,8 +199,6 @@ class _Joiner:
             self.made[key] = whole = self._new((len(slots) * shape[0], *shape[1:]))
             steps.append(Step("cat", _stack(self.specs[whole][0]), (list(slots),), whole))
         return self.made[key]
-
-    # Layers.
 
     def _layer(self, place: int, step: Step) -> None:
         """A layer of a part of an array."""
