@@ -373,6 +373,26 @@ def test_a_child_forked_while_the_turn_is_taken_has_a_working_pool() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_begins_without_free_blocks_and_keeps_what_is_lent() -> None:
+    a = empty(LARGE, np.float32)
+    a.fill(3)
+    empty((2 * SIZE,), np.uint8)
+    assert kept() > 0
+    child = os.fork()
+    if not child:
+        good = False
+        try:
+            good = kept() == 0 and bool((a == 3).all())
+            del a
+            good = good and kept() >= SIZE
+        finally:
+            os._exit(0 if good else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert kept() > 0 and (a == 3).all()
+
+
 @pytest.mark.parametrize("value", ["0", "1"])
 def test_the_environment_switches_the_pool(value: str) -> None:
     program = (
