@@ -228,6 +228,8 @@ class Place:
             paths += import_paths(needed, self._work(needed, library))
         return {
             **os.environ,
+            # What builds extensions, cmake and ninja, is beside the interpreter.
+            "PATH": os.pathsep.join([os.path.dirname(self.python), os.environ.get("PATH", "")]),
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
             "TORCH_EXTENSIONS_DIR": str(folder / ".extensions"),
             "PYTHONUNBUFFERED": "1",
