@@ -279,10 +279,12 @@ static PyObject *tell_linear(PyObject *self, PyObject *unused) {
 PyObject *make_program(PyObject *self, PyObject *args);  /* program_module.c */
 PyObject *make_decision(PyObject *self, PyObject *args); /* decision.c */
 int add_lending(PyObject *module);                       /* lending.c */
+PyObject *borrow(PyObject *self, PyObject *args);        /* borrowed.c */
 
 static PyMethodDef functions[] = {
     {"program", make_program, METH_VARARGS, "A function of the arrays of a program."},
     {"decision", make_decision, METH_VARARGS, "A function of the arrays of a decision."},
+    {"borrow", borrow, METH_VARARGS, "Let programs call the loop of a ufunc of NumPy."},
     {"has_linear", tell_linear, METH_NOARGS, "Whether the processor has the instructions of linear."},
     {"set_threads", set_threads, METH_O, "Let kernels use at most this many threads."},
     {"get_threads", get_threads, METH_NOARGS, "How many threads kernels use at most."},

@@ -6,6 +6,7 @@
    are copied tile by tile. */
 #include "program.h"
 
+#include "borrowed.h"
 #include "stream.h"
 
 #if HAS_THREADS
@@ -114,7 +115,7 @@ int find_instruction(Instruction *i, const char *name) {
         {"amin", REDUCE, NULL, min_of_rows},
     };
     i->way = EACH;
-    if ((i->loop = loop_of(name)) != NULL) return 1;
+    if ((i->loop = loop_of(name)) != NULL || (i->loop = borrowed_loop_of(name)) != NULL) return 1;
     if (find_by_row(i, name)) return 1;
     for (size_t j = 0; j < sizeof own / sizeof own[0]; j++) {
         if (strcmp(name, own[j].name)) continue;

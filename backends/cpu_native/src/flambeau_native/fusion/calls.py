@@ -1,8 +1,8 @@
 """Which calls of a plan are instructions of a program.
 
 A program computes by the compiled loops, hence a call is taken only where its kernel computes the
-same bits: arithmetic anywhere, functions of compiled kernels for row-major arrays, and those that
-NumPy computes for small arrays (`exp`, `tanh`) for large ones only.
+same bits: arithmetic anywhere, functions of compiled kernels for row-major arrays, and by loops
+that NumPy lends what it computes of small arrays (`exp`, `tanh`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from flambeau.plugin import bool_, float32
 from flambeau.plugin.plan import Plan, Slot, Step
+from flambeau_native.fusion.borrowed import BORROWED
 from flambeau_native.kernels import KERNELS
 from flambeau_native.kernels.activation import FEW_RELU
 from flambeau_numpy.extending import KERNELS as NUMPY
@@ -147,7 +148,9 @@ class Reader:
                 return None
             if size >= THRESHOLD:
                 return [(op, operands, ())] if self._row_major(operands) else None
-            return [("latter_" + op, operands, ())] if count == 2 else None
+            if count == 2:
+                return [("latter_" + op, operands, ())]
+            return [("small_" + op, operands, ())] if op in BORROWED else None
         if count == 2 and not self._row_major(operands):
             return None
         if op in _TANH:
