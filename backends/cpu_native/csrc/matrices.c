@@ -273,8 +273,11 @@ AVX512 static void some_steps(const void *context, int64_t begin, int64_t end) {
 static void products_of_steps(const Args *args) {
     const int64_t *n = args->n;
     const Steps c = {args->p[0], args->p[1], args->p[2], n[0], n[1], n[2], n[3]};
-    if (!c.steps) memset(c.out, 0, (size_t)(c.rows * c.columns) * sizeof(float));
-    if (!c.rows || !c.columns || !c.steps) return;
+    if (!c.rows || !c.columns) return;
+    if (!c.steps || !c.depth) { /* however many steps of nothing there are */
+        memset(c.out, 0, (size_t)(c.rows * c.columns) * sizeof(float));
+        return;
+    }
     const int64_t tiles = (c.rows + STEP_ROWS - 1) / STEP_ROWS;
     const int64_t useful = times(times(c.rows, c.columns), times(c.depth, c.steps)) / PART;
     const int threads = useful < 1 ? 1 : useful < args->threads ? (int)useful : args->threads;

@@ -230,3 +230,9 @@ def test_products_of_steps_refuse_arrays_that_are_too_short(sizes: tuple[int, ..
     out, a, b = numbers(6, 9), numbers(3, 5, 6), numbers(3, 5, 9)
     with pytest.raises((ValueError, IndexError, RuntimeError, OverflowError)):
         native.products_of_steps(out, a, b, *sizes)
+
+
+def test_steps_of_nothing_are_over_at_once() -> None:
+    out, nothing = np.full((3, 3), 7, np.float32), np.zeros(0, np.float32)
+    native.products_of_steps(out, nothing, nothing, 3, 3, 0, 1 << 40)
+    assert not out.any()
