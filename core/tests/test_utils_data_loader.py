@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from itertools import chain
+from itertools import chain, count
 
 import pytest
 from data_sets import Counter, Squares, lists
@@ -15,6 +15,8 @@ from flambeau.utils.data import (
     Subset,
     TensorDataset,
 )
+from flambeau.utils.data._utils.fetch import DatasetKind
+from flambeau.utils.data._utils.passes import MultiProcessPass, SingleProcessPass
 
 
 @pytest.mark.parametrize("drop_last", [False, True])
@@ -191,3 +193,27 @@ def test_two_iterations_at_once_do_not_disturb_each_other():
         ([0, 1], [0, 1]),
         ([4, 9], [4, 9]),
     ]
+
+
+class OnlyLooksLikeALoader:
+    """What a library hands to the passes: the names that they read, and no loader."""
+
+    _IterableDataset_len_called, _auto_collation, drop_last, in_order = None, False, False, True
+    _index_sampler, generator, prefetch_factor = count(), None, 2
+    _dataset_kind = DatasetKind.Iterable
+    pin_memory, pin_memory_device, timeout, persistent_workers = False, "", 0, False
+    worker_init_fn, multiprocessing_context = None, None
+
+    def __init__(self, batches, num_workers):
+        self.dataset, self.batches, self.num_workers = self, batches, num_workers
+
+    def collate_fn(self, batch):
+        return batch
+
+    def __iter__(self):
+        return iter(self.batches)
+
+
+def test_what_only_looks_like_a_loader_is_passed_over():
+    assert list(SingleProcessPass(OnlyLooksLikeALoader("abc", 0))) == ["a", "b", "c"]
+    assert list(MultiProcessPass(OnlyLooksLikeALoader("abc", 1))) == ["a", "b", "c"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from flambeau.overrides import takes_as_annotated
 from flambeau.utils.data._utils.collate import default_collate, default_convert
+from flambeau.utils.data._utils.fetch import DatasetKind
 from flambeau.utils.data._utils.passes import MultiProcessPass, SingleProcessPass
 from flambeau.utils.data._utils.worker import get_worker_info
 from flambeau.utils.data.dataset import Dataset, IterableDataset
@@ -139,7 +140,7 @@ class DataLoader(Generic[_T_co]):
         self.persistent_workers = persistent_workers
         self.pin_memory_device = pin_memory_device
         self.in_order = in_order
-        self._reported_length: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self._pass: MultiProcessPass | None = None  # kept by persistent workers
         self._initialized = True
 
@@ -172,10 +173,20 @@ class DataLoader(Generic[_T_co]):
         """
         if not isinstance(self.dataset, IterableDataset):
             return len(cast(Sized, self._index_sampler))
-        length = self._reported_length = len(cast(Sized, self.dataset))
+        length = self._IterableDataset_len_called = len(cast(Sized, self.dataset))
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
+
+    # Under these names what only looks like a loader has them too, and is passed over.
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _dataset_kind(self) -> int:
+        streams = isinstance(self.dataset, IterableDataset)
+        return DatasetKind.Iterable if streams else DatasetKind.Map
 
     @property
     def _index_sampler(self) -> Iterable[Any]:

@@ -7,14 +7,25 @@ from typing import Any
 
 import flambeau as fb
 from flambeau.utils.data._utils.collate import default_collate
-from flambeau.utils.data.dataset import IterableDataset, Subset, TensorDataset
+from flambeau.utils.data.dataset import Subset, TensorDataset
+
+
+class DatasetKind:
+    """How samples are had: by index, or one after another."""
+
+    Map, Iterable = 0, 1
 
 
 class Fetcher:
     """Makes batches of a data set; a new one starts a stream anew."""
 
     def __init__(
-        self, dataset: Any, batched: bool, collate_fn: Callable[[Any], Any], drop_last: bool
+        self,
+        dataset: Any,
+        batched: bool,
+        collate_fn: Callable[[Any], Any],
+        drop_last: bool,
+        kind: int,
     ) -> None:
         self._dataset = dataset
         self._batched = batched
@@ -22,7 +33,7 @@ class Fetcher:
         self._drop_last = drop_last
         self._ended = False
         self._stream: Iterator[Any] | None = None
-        if isinstance(dataset, IterableDataset):
+        if kind == DatasetKind.Iterable:
             self._stream = iter(dataset)
 
     def fetch(self, index: object) -> Any:

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import flambeau as fb
-from flambeau.utils.data._utils.fetch import Fetcher
+from flambeau.utils.data._utils.fetch import DatasetKind, Fetcher
 from flambeau.utils.data._utils.pin import pin_memory
 from flambeau.utils.data._utils.pool import WorkerPool
 from flambeau.utils.data._utils.worker import END, ERROR
-from flambeau.utils.data.dataset import IterableDataset
 
 if TYPE_CHECKING:
     from flambeau.utils.data.dataloader import DataLoader
@@ -41,8 +40,8 @@ class Pass:
         loader = self._loader
         self._index_sampler = loader._index_sampler
         self._indices = iter(self._index_sampler)
-        self._streams = isinstance(loader.dataset, IterableDataset)
-        self._reported_length = loader._reported_length if self._streams else None
+        self._streams = loader._dataset_kind == DatasetKind.Iterable
+        self._reported_length = loader._IterableDataset_len_called if self._streams else None
         self._yielded = 0
 
     def __iter__(self) -> Iterator[Any]:
@@ -93,8 +92,13 @@ class SingleProcessPass(Pass):
                 f"timeout={loader.timeout} is for worker processes; with num_workers=0 it must be 0"
             )
         super().__init__(loader)
-        batched = loader.batch_sampler is not None
-        self._fetcher = Fetcher(loader.dataset, batched, loader.collate_fn, loader.drop_last)
+        self._fetcher = Fetcher(
+            loader.dataset,
+            loader._auto_collation,
+            loader.collate_fn,
+            loader.drop_last,
+            loader._dataset_kind,
+        )
 
     def _next(self) -> Any:
         return self._fetcher.fetch(next(self._indices))
@@ -118,8 +122,9 @@ class MultiProcessPass(Pass):
             (loader.dataset, loader.collate_fn, loader.worker_init_fn),
             loader.num_workers,
             self._base_seed,
-            loader.batch_sampler is not None,
+            loader._auto_collation,
             loader.drop_last,
+            loader._dataset_kind,
             loader.multiprocessing_context,
         )
         self._workers = self.workers = tuple(self._pool.processes)

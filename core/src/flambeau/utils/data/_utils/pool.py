@@ -27,7 +27,7 @@ class WorkerPool:
         payload: (dataset, collate_fn, worker_init_fn).
         num_workers: how many processes.
         base_seed: seed of the first one; every next one has the next number.
-        batched, drop_last: as in the loader.
+        batched, drop_last, kind: as in the loader.
         context: a start method, a context of `multiprocessing`, or None for the system's default.
 
     Raises:
@@ -41,6 +41,7 @@ class WorkerPool:
         base_seed: int,
         batched: bool,
         drop_last: bool,
+        kind: int,
         context: Any,
     ) -> None:
         if context is None or isinstance(context, str):
@@ -64,6 +65,7 @@ class WorkerPool:
                     sent,
                     batched,
                     drop_last,
+                    kind,
                     os.getpid(),
                 )
                 process = context.Process(

@@ -103,6 +103,7 @@ class Task:
     payload: Any  # (dataset, collate_fn, worker_init_fn), or bytes of them
     batched: bool
     drop_last: bool
+    kind: int
     parent: int
 
 
@@ -126,7 +127,7 @@ def run(task: Task, connection: Connection) -> None:
         _worker_info = WorkerInfo(task.worker, task.num_workers, seed, dataset)
         if init_fn is not None:
             init_fn(task.worker)
-        fetcher = Fetcher(dataset, task.batched, collate_fn, task.drop_last)
+        fetcher = Fetcher(dataset, task.batched, collate_fn, task.drop_last, task.kind)
     except Exception as error:
         started = error
     ended = False
@@ -139,7 +140,7 @@ def run(task: Task, connection: Connection) -> None:
                     continue  # there is no data set to begin anew
                 fetcher = None
                 try:
-                    fetcher = Fetcher(dataset, task.batched, collate_fn, task.drop_last)
+                    fetcher = Fetcher(dataset, task.batched, collate_fn, task.drop_last, task.kind)
                     started = None
                 except Exception as error:
                     started = error

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau.utils.data import Sampler
+from flambeau.utils.data._utils.fetch import DatasetKind
 from flambeau.utils.data._utils.passes import MultiProcessPass, SingleProcessPass
 
 __all__ = [
@@ -20,18 +21,13 @@ __all__ = [
 
 _SingleProcessDataLoaderIter = SingleProcessPass
 _MultiProcessingDataLoaderIter = MultiProcessPass
+_DatasetKind = DatasetKind
 _collate_fn_t = Callable[[list[Any]], Any]
 _worker_init_fn_t = Callable[[int], None]
 
 
 class _BaseDataLoaderIter:
     """What both kinds of passes are for `isinstance`."""
-
-
-class _DatasetKind:
-    """How samples are had: by index, or one after another."""
-
-    Map, Iterable = 0, 1
 
 
 class _InfiniteConstantSampler(Sampler[None]):
