@@ -86,6 +86,8 @@ class Place:
         folder = self._work(program, library)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
+        # pytest looks for options upwards, and must not find those of the tests of flambeau.
+        (self.build / "work" / "pytest.ini").touch()
         self._bring(program, folder)
         return folder
 
