@@ -435,6 +435,17 @@ def test_graphs_of_traces_run_and_types_are_made_of_others(torch):
         torch._C._jit_set_emit_hooks(None, None)
 
 
+@pytest.mark.parametrize("padding", [1, "same"])
+def test_a_graph_with_shapes_runs_for_tensors_of_others(torch, padding):
+    net = torch.nn.Sequential(torch.nn.Conv1d(1, 2, 3, padding=padding), torch.nn.ReLU())
+    graph, _ = torch.jit._get_trace_graph(net, torch.ones(1, 1, 5))
+    torch._C._jit_pass_inline(graph)
+    run = torch._C._create_function_from_graph("forward", graph)
+    x = torch.randn(3, 1, 9)
+    assert torch.equal(run(x, *net.parameters()), net(x))
+    assert next(graph.inputs()).type().sizes() == [1, 1, 5]
+
+
 def test_writes_and_shared_memory_have_marks_in_signatures(torch):
     unit = torch.jit.CompilationUnit("def f(x, y):\n    return x.add_(y)\n")
     x = torch.ones(2)

@@ -13,8 +13,13 @@ __all__ = ["_create_function_from_graph", "_jit_assert_is_instance", "_jit_check
 
 
 def _create_function_from_graph(qualname: str, graph: Graph) -> ScriptFunction:
-    """A function that runs a graph."""
-    return ScriptFunction(qualname.rpartition(".")[2], f"__torch__.{qualname}", graph=graph.copy())
+    """A function that runs a graph, also for tensors of other shapes than those that it saw."""
+    made = graph.copy()
+    values = [each for node in made.block.all_nodes() for each in node.outputs()]
+    for value in [*made.inputs(), *values]:
+        if value.isCompleteTensor():
+            value.setType(T.TENSOR)
+    return ScriptFunction(qualname.rpartition(".")[2], f"__torch__.{qualname}", graph=made)
 
 
 def _jit_assert_is_instance(obj: object, type: T.Type) -> None:

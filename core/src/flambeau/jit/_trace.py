@@ -15,7 +15,7 @@ from flambeau.jit._modules import RecursiveScriptModule, ScriptModule
 from flambeau.jit._parts import compiler
 from flambeau.jit._tracing.graphs import trace_graph
 from flambeau.jit._tracing.state import TracerWarning, user_frame, warn_at
-from flambeau.jit._types import SeenTensorType
+from flambeau.jit._types import TENSOR, SeenTensorType
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -237,24 +237,38 @@ def _get_trace_graph(
     >>> [value.debugName() for value in graph.inputs()], out.shape
     (['input', 'weight', 'bias'], torch.Size([3, 1]))
     """
-    given, named = _as_tuple(args), dict(kwargs or {})
-    if not isinstance(f, nn.Module):
-        graph, result = trace_graph(f, given, named, strict=strict, seen=True)
-    else:
-        kind = compiler.modules.traced_shell(f)._type_of_script
-        graph, result = trace_graph(f, given, named, module=f, kind=kind, strict=strict, seen=True)
-        _lower(graph, f)
+    graph, result, given = graph_of_call(f, args, kwargs, strict=strict, seen=True)
     return (graph, result, given) if return_inputs or _return_inputs_states else (graph, result)
 
 
-def _lower(graph: Graph, module: nn.Module) -> None:
+def graph_of_call(
+    f: Callable[..., Any],
+    args: object,
+    kwargs: Mapping[str, Any] | None,
+    *,
+    strict: bool = True,
+    seen: bool = False,
+) -> tuple[Graph, Any, tuple[Any, ...]]:
+    """The graph of a call, what it returned, and what it was given; `seen` as in `trace_graph`."""
+    given, named = _as_tuple(args), dict(kwargs or {})
+    if not isinstance(f, nn.Module):
+        graph, result = trace_graph(f, given, named, strict=strict, seen=seen)
+    else:
+        kind = compiler.modules.traced_shell(f)._type_of_script
+        graph, result = trace_graph(f, given, named, module=f, kind=kind, strict=strict, seen=seen)
+        _lower(graph, f, seen)
+    return graph, result, given
+
+
+def _lower(graph: Graph, module: nn.Module, seen: bool) -> None:
     """Make inputs of what a graph reads of its module, and take that away."""
     block = graph.block
     paths = {block.inputs_[0]: ""}
     state = {
-        name: graph.addInput(name, SeenTensorType.of(held))
+        name: graph.addInput(
+            name, SeenTensorType.of(held) if seen and isinstance(held, fb.Tensor) else TENSOR
+        )
         for name, held in module.state_dict(keep_vars=True).items()
-        if isinstance(held, fb.Tensor)
     }
     reads = [node for node in block.nodes_ if node.kind == "prim::GetAttr"]
     for node in reads:

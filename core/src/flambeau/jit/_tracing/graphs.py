@@ -13,6 +13,7 @@ from flambeau.jit import _settings, passes
 from flambeau.jit import _types as T
 from flambeau.jit._frontend.match import call_op
 from flambeau.jit._graph import Graph, Kind, Node, Value
+from flambeau.jit._schemas import schemas
 from flambeau.jit._tracing.patches import tracing
 from flambeau.jit._tracing.recorder import Recorder
 from flambeau.jit._tracing.state import for_export
@@ -97,7 +98,7 @@ def _join_convolutions(graph: Graph) -> None:
         *first, padding = node.inputs_[:5]
         rest = node.inputs_[5:]
         if padding.type() is T.STR:
-            node.kind = Kind("aten::_convolution_mode")
+            _become(node, "aten::_convolution_mode")
             continue
         transposed, off, on = (
             _before(node, value, T.BOOL) for value in (bool(called[1]), False, True)
@@ -110,10 +111,15 @@ def _join_convolutions(graph: Graph) -> None:
             zeros = Node("prim::ListConstruct", [nothing] * int(called[2]), (T.list_of(T.INT),))
             output_padding = zeros.insert_before(node).output()
         given = [*first, padding, dilation, transposed, output_padding, groups, off, off, on, on]
-        node.kind = Kind("aten::_convolution")
+        _become(node, "aten::_convolution")
         node.drop_inputs()
         for value in given:
             node.add_input(value)
+
+
+def _become(node: Node, op: str) -> None:
+    """Let a node be another op, whose last signature is the one of today."""
+    node.kind, node.schema = Kind(op), schemas(op)[-1]
 
 
 def _before(node: Node, value: object, type: Type) -> Value:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau as fb
 from flambeau.compat._torch.jit import annotations
 from flambeau.jit import TopLevelTracedModule as TracedModule
+from flambeau.jit._trace import graph_of_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +64,8 @@ def get_trace_graph(
     >>> [node.kind() for node in trace.graph().nodes()]
     ['aten::neg']
     """
-    graph, *rest = fb.jit._get_trace_graph(f, args, kwargs, return_inputs=return_inputs)
-    return (_Trace(graph), *rest)
+    graph, result, given = graph_of_call(f, args, kwargs)
+    return (_Trace(graph), result, given) if return_inputs else (_Trace(graph), result)
 
 
 @contextmanager
