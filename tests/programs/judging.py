@@ -58,9 +58,9 @@ def judge(program: Program, torch: Outcome, flambeau: Outcome | None) -> Verdict
 
 
 def _judge_alone(program: Program, flambeau: Outcome) -> Verdict:
-    """What PyTorch of today cannot build is held to what its tests say themselves."""
+    """What PyTorch of today cannot build or run is held to what its tests say themselves."""
     count = len(passed(flambeau.output))
-    text = f"{count} pass; not built on PyTorch"
+    text = f"{count} pass; not {'built' if program.build else 'run'} on PyTorch"
     return Verdict("fails" if count < program.least else "runs", text)
 
 

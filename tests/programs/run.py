@@ -37,7 +37,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="run PyTorch even where it has run")
     parser.add_argument(
-        "--alone", action="store_true", help="build what has to be built on flambeau only"
+        "--alone",
+        action="store_true",
+        help="run what has a number to be held to, and is built or a suite, on flambeau only",
     )
     parser.add_argument("--write", action="store_true", help="write docs/programs.md")
     arguments = parser.parse_args()
@@ -55,7 +57,7 @@ def main() -> int:
     )
 
     def one(program: Program) -> judging.Verdict:
-        if arguments.alone and program.build:
+        if arguments.alone and (program.build or (program.check == "suite" and program.least)):
             torch = running.NOT_BUILT
         else:
             torch = place.run(program, "torch", again=arguments.again)
