@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
@@ -23,3 +24,19 @@ def threads():
     before = native.get_threads()
     yield native.set_threads
     native.set_threads(before)
+
+
+@pytest.fixture
+def programs(monkeypatch) -> list[Any]:
+    """The steps of the plans that are made meanwhile."""
+    from flambeau_native import fusion
+
+    found: list[Any] = []
+    replayed = vars(fusion)["replayed"]
+
+    def noted(plan):
+        found.extend(plan.steps)
+        return replayed(plan)
+
+    monkeypatch.setattr(fusion, "replayed", noted)
+    return found

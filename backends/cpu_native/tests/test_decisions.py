@@ -9,24 +9,9 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau_native import fusion
 from flambeau_native.extension import native
 
 CALLS = 12  # so many that a scripted function has a plan
-
-
-@pytest.fixture
-def programs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The steps of the plans that are made meanwhile."""
-    found: list[Any] = []
-    replayed = vars(fusion)["replayed"]
-
-    def noted(plan: Any) -> Any:
-        found.extend(plan.steps)
-        return replayed(plan)
-
-    monkeypatch.setattr(fusion, "replayed", noted)
-    return found
 
 
 def by_sum(x, y):

@@ -11,48 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plans_agree import agree, memory, ops_of
 
 import flambeau as fb
-from flambeau_native import fusion
 from flambeau_native.extension import native
 from flambeau_native.fusion.borrowed import BORROWED
 
 SHAPES = [(7,), (3, 5), (40, 50), (2, 3, 64), (3, 1100), (130, 256), (4, 1, 3), (2, 0), (5, 7000)]
-
-
-@pytest.fixture
-def programs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The steps of the plans that are made meanwhile."""
-    found: list[Any] = []
-    replayed = vars(fusion)["replayed"]
-
-    def noted(plan: Any) -> Any:
-        found.extend(plan.steps)
-        return replayed(plan)
-
-    monkeypatch.setattr(fusion, "replayed", noted)
-    return found
-
-
-def ops_of(steps: list[Any]) -> list[str]:
-    return [step.op for step in steps]
-
-
-def memory(t: fb.Tensor) -> Any:
-    return t.dtype, tuple(t.shape), t.stride(), t.contiguous().numpy().tobytes()
-
-
-def agree(function: Any, *args: fb.Tensor) -> None:
-    """The function and its plan give the same bits, whatever number of threads there is."""
-    compiled, before = fb.compile(function), fb.get_num_threads()
-    try:
-        expected = [memory(t) for t in function(*args)]
-        for threads in (1, 1, 1, 2, 3):
-            fb.set_num_threads(threads)
-            assert [memory(t) for t in compiled(*args)] == expected
-    finally:
-        fb.set_num_threads(before)
-    assert compiled.explain().replays == 3
 
 
 UNARY: list[Any] = [

@@ -6,43 +6,12 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from plans_agree import agree, memory, ops_of
 
 import flambeau as fb
-from flambeau_native import fusion
 from flambeau_native.extension import native
 
 pytestmark = pytest.mark.skipif(not native.has_linear(), reason="the processor has no AVX-512")
-
-
-@pytest.fixture
-def ops(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The calls of the plans that are made meanwhile."""
-    found: list[str] = []
-    replayed = vars(fusion)["replayed"]
-
-    def noted(plan: Any) -> Any:
-        found.extend(step.op for step in plan.steps)
-        return replayed(plan)
-
-    monkeypatch.setattr(fusion, "replayed", noted)
-    return found
-
-
-def memory(t: fb.Tensor) -> Any:
-    return tuple(t.shape), t.stride(), t.contiguous().numpy().tobytes()
-
-
-def agree(function: Any, *args: fb.Tensor) -> None:
-    """The function and its plan give the same bits, whatever number of threads there is."""
-    compiled, before = fb.compile(function), fb.get_num_threads()
-    try:
-        expected = [memory(t) for t in function(*args)]
-        for threads in (1, 1, 1, 2, 3):
-            fb.set_num_threads(threads)
-            assert [memory(t) for t in compiled(*args)] == expected
-    finally:
-        fb.set_num_threads(before)
-    assert compiled.explain().replays == 3
 
 
 class Loop:
@@ -79,13 +48,13 @@ def test_loops_give_what_their_calls_give(
     agree(loop, loop.words)
 
 
-def test_gradients_of_weights_and_biases_are_sums_over_steps(ops: list[str]) -> None:
+def test_gradients_of_weights_and_biases_are_sums_over_steps(programs: list[Any]) -> None:
     loop = Loop(5, 8, 96, 48)
     agree(loop, loop.words)
-    assert ops.count("products_of_steps") == 2
-    assert ops.count("sums_of_steps") == 1
-    assert ops.count("clone") == 1  # both biases have the same gradient
-    assert ops.count("linear") == 6
+    assert ops_of(programs).count("products_of_steps") == 2
+    assert ops_of(programs).count("sums_of_steps") == 1
+    assert ops_of(programs).count("clone") == 1  # both biases have the same gradient
+    assert ops_of(programs).count("linear") == 6
 
 
 def test_what_two_parameters_share_is_two_arrays() -> None:
@@ -99,20 +68,20 @@ def test_what_two_parameters_share_is_two_arrays() -> None:
     assert second.any()
 
 
-def test_two_steps_stay_as_they_are(ops: list[str]) -> None:
+def test_two_steps_stay_as_they_are(programs: list[Any]) -> None:
     loop = Loop(2, 8, 96, 48)
     agree(loop, loop.words)
-    assert not {"products_of_steps", "sums_of_steps", "parts"} & set(ops)
+    assert not {"products_of_steps", "sums_of_steps", "parts"} & set(ops_of(programs))
 
 
-def test_many_rows_stay_products_of_their_own(ops: list[str]) -> None:
+def test_many_rows_stay_products_of_their_own(programs: list[Any]) -> None:
     """Beyond 256 of them libraries sum in parts."""
     loop = Loop(3, 300, 310, 300)
     agree(loop, loop.words)
-    assert "products_of_steps" not in ops
+    assert "products_of_steps" not in ops_of(programs)
 
 
-def test_nothing_is_joined_across_a_write(ops: list[str]) -> None:
+def test_nothing_is_joined_across_a_write(programs: list[Any]) -> None:
     weight, table = fb.randn(64, 32), fb.randn(4, 8, 32)
 
     def function(x: fb.Tensor) -> list[fb.Tensor]:
@@ -128,10 +97,10 @@ def test_nothing_is_joined_across_a_write(ops: list[str]) -> None:
         expected = [memory(t) for t in function(table)]
         weight.copy_(start)
         assert [memory(t) for t in compiled(table)] == expected
-    assert "parts" not in ops
+    assert "parts" not in ops_of(programs)
 
 
-def test_layers_whose_results_are_returned_are_arrays_of_their_own(ops: list[str]) -> None:
+def test_layers_whose_results_are_returned_are_arrays_of_their_own(programs: list[Any]) -> None:
     layer = fb.nn.Linear(32, 64).requires_grad_(False)
 
     def function(x: fb.Tensor) -> list[fb.Tensor]:
@@ -139,34 +108,36 @@ def test_layers_whose_results_are_returned_are_arrays_of_their_own(ops: list[str
         return [made[0], made[1].view(-1), made[2] * 2 + 1]
 
     agree(function, fb.randn(3, 8, 32))
-    assert "parts" not in ops
+    assert "parts" not in ops_of(programs)
 
 
-def test_layers_of_some_parts_stay_layers(ops: list[str]) -> None:
+def test_layers_of_some_parts_stay_layers(programs: list[Any]) -> None:
     layer = fb.nn.Linear(32, 64).requires_grad_(False)
     agree(lambda x: [sum(layer(x[i]) * 2 for i in (0, 1, 3))], fb.randn(4, 8, 32))
-    assert "parts" not in ops
+    assert "parts" not in ops_of(programs)
     agree(lambda x: [sum(layer(x[i]) * 2 for i in (3, 0, 1, 2, 1))], fb.randn(4, 8, 32))
 
 
-def test_layers_of_parts_in_any_order_are_one(ops: list[str]) -> None:
+def test_layers_of_parts_in_any_order_are_one(programs: list[Any]) -> None:
     layer = fb.nn.Linear(32, 64).requires_grad_(False)
     agree(lambda x: [sum(layer(x[i]).tanh() * (i + 1) for i in (3, 0, 2, 1))], fb.randn(4, 8, 32))
-    assert ops.count("parts") == ops.count("linear") == 1
+    assert ops_of(programs).count("parts") == ops_of(programs).count("linear") == 1
 
 
-def test_terms_that_others_read_stay(ops: list[str]) -> None:
+def test_terms_that_others_read_stay(programs: list[Any]) -> None:
     def function(a: fb.Tensor, b: fb.Tensor) -> list[fb.Tensor]:
         terms = [a[i].t() @ b[i] for i in range(4)]
         whole = terms[0] + terms[1] + terms[2] + terms[3]
         return [whole, terms[1] * 2]
 
     agree(function, fb.randn(4, 5, 64), fb.randn(4, 5, 32))
-    assert "products_of_steps" not in ops
+    assert "products_of_steps" not in ops_of(programs)
 
 
 @pytest.mark.parametrize("special", [float("nan"), float("inf"), -0.0])
-def test_sums_are_taken_in_the_order_of_their_additions(special: float, ops: list[str]) -> None:
+def test_sums_are_taken_in_the_order_of_their_additions(
+    special: float, programs: list[Any]
+) -> None:
     def function(a: fb.Tensor, b: fb.Tensor) -> list[fb.Tensor]:
         products = [a[i].t() @ b[i] for i in (2, 0, 3, 1)]
         lines = [a[i].sum(0) for i in (2, 0, 3, 1)]
@@ -177,17 +148,17 @@ def test_sums_are_taken_in_the_order_of_their_additions(special: float, ops: lis
     a[1, 2, 3] = b[2, 4] = special
     a[:, :, 5] = -0.0
     agree(function, a, b)
-    assert "products_of_steps" in ops and "sums_of_steps" in ops
+    assert "products_of_steps" in ops_of(programs) and "sums_of_steps" in ops_of(programs)
 
 
-def test_other_dtypes_and_layouts_stay(ops: list[str]) -> None:
+def test_other_dtypes_and_layouts_stay(programs: list[Any]) -> None:
     def function(a: fb.Tensor, b: fb.Tensor) -> list[fb.Tensor]:
         return [sum((a[i].t() @ b[i] for i in range(1, 4)), a[0].t() @ b[0])]
 
     agree(function, fb.randn(4, 9, 64).double(), fb.randn(4, 9, 34).double())
     agree(function, fb.randn(4, 9, 128)[..., ::2], fb.randn(4, 9, 34))
     agree(function, fb.randn(4, 9, 64), fb.randn(4, 34, 9).transpose(1, 2))
-    assert "products_of_steps" not in ops
+    assert "products_of_steps" not in ops_of(programs)
 
 
 def numbers(*shape: int) -> Any:
