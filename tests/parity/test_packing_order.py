@@ -26,7 +26,6 @@ DIFFERENCES = {
     r"\b(mv|matmul)\(": PARTS + "  A vector is a second operand like others.",
     r"cosine_|poisson_nll": PARTS,
     r"matrix_power": "The last product has its factors the other way round.",
-    r"\brrelu": "The slopes that were drawn are the second operand of one op.",
     r"\bsvd": "Singular values are the second result.",
 }
 """Patterns of ``call: theirs | ours`` with the reasons why these are not the same."""

@@ -190,7 +190,8 @@ def _of_values(node: GenericNode, pair: Hooks, result: object) -> Callable[[], t
         for rule, values in zip(node.op.rules, node.saved, strict=True)
     ]
     kept = {want: value for values in rules for want, value in (values or {}).items()}
-    order = sorted(kept, key=lambda want: (type(kept[want]) is SavedResult, want))
+    theirs = {want: "self" if want == "input" else want for want in kept}
+    order = sorted(kept, key=lambda want: (type(kept[want]) is SavedResult, theirs[want]))
     packed = {want: _packed_value(kept[want], pair, result) for want in order}
 
     def make() -> tuple[Any, ...]:

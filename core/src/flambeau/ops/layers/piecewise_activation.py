@@ -197,6 +197,17 @@ def _(F, g, weight_shape):
     return F.zeros(weight_shape, g)  # linear in what `weight` is multiplied with
 
 
+@composite(title="RreluWithNoiseBackward0")
+def _rrelu_with_noise(input: Tensor, noise: Tensor) -> Tensor:
+    """`prelu` with a slope for each element, which has no gradient: it was drawn."""
+    return _prelu(input, noise)
+
+
+@_rrelu_with_noise.gradient("input")
+def _(F, g, input, noise):
+    return F.prelu_backward(g, input, noise)
+
+
 def _where_negative(F: Formulas, input: Array, values: Array) -> Array:
     """`values` where `prelu` multiplies, else 0."""
     zero = F.scalar(0, values)

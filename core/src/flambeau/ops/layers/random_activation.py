@@ -10,7 +10,7 @@ from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import empty, ones_like
 from flambeau.ops.declaration.public import public
 from flambeau.ops.layers.activation import leaky_relu
-from flambeau.ops.layers.piecewise_activation import _prelu
+from flambeau.ops.layers.piecewise_activation import _rrelu_with_noise
 
 
 @public(method=False, inplace="function")
@@ -47,4 +47,4 @@ def rrelu(
     drawn.uniform_(lower, upper, generator=generator)
     slopes = ones_like(x)
     slopes[negative] = drawn.to(x.dtype)
-    return _prelu(x, slopes)
+    return _rrelu_with_noise(x, slopes)
