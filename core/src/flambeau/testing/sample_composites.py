@@ -76,7 +76,7 @@ ACTIVATION = {
         Sample((GRAD, KINKED, Arr((3,))), "a slope per channel", True),
     ],
     "rrelu_with_noise": [
-        Sample((KINKED, Arr((2, 3), low=0.125, high=0.5)), "a slope per element"),
+        Sample((KINKED, Arr((2, 3), low=0.125, high=0.5, fixed=True)), "drawn slopes", True),
         Sample((Arr((0, 3)), Arr((0, 3))), "of nothing"),
     ],
     "prelu_weight_grad": [
