@@ -23,12 +23,12 @@ from flambeau.jit import _types as T
 from flambeau.jit import passes
 from flambeau.jit._graph import Graph, Node, Value
 from flambeau.jit._parts import compiler
-from flambeau.jit._repeats import Repeat, fits
 from flambeau.jit._types import ClassType, Type
 from flambeau.jit.passes._effects import has_effects, is_random
 from flambeau.plans.capture import busy
-from flambeau.plans.compiled import Compiled, narrowing
+from flambeau.plans.compiled import Compiled
 from flambeau.plans.decisions import OtherwiseError, decided
+from flambeau.plans.repeats import Repeat, fits, narrowing
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
@@ -66,7 +66,7 @@ _AT_ONCE = frozenset(
     softmax sqrt square squeeze sub sum t tan tanh transpose trunc unsqueeze view view_as""".split()
 )
 """Ops whose call takes no longer than a plan of it, which saves nothing and tells calls apart."""
-_array = attrgetter("_a")
+_array, _flag = attrgetter("_a"), attrgetter("_rg")
 
 
 class _UnfitError(Exception):
@@ -214,6 +214,7 @@ class Planned:
         self.pending: dict[Any, Compiled] = {}
         self.held: Sequence[Any] = ()  # the parameters of the last call
         self.arrays: Sequence[Any] = ()
+        self.flags: Sequence[Any] = ()
         self.held_kind: Any = None
 
     def __call__(self, *args: object) -> Any:
@@ -223,7 +224,8 @@ class Planned:
         if self.calls < _AFTER:
             self.calls += 1
             return self.raw(*args)
-        if function_modes.stack.modes or _dispatch.modes or _watchers or not self._ready():
+        modes = function_modes.stack.modes or _dispatch.modes or _watchers or busy()
+        if modes or not self._ready():
             return self.raw(*args)
         leaves: list[Any] = []
         held: tuple[Any, ...] = ()
@@ -294,13 +296,15 @@ class Planned:
         if found is None or found.plan is not plan:
             if not (fits(held, plan) and fits(given, plan)):
                 return
-            found = self.repeats[key] = Repeat(self, plan, held, given)
+            found = Repeat(plan, self.function, given, self.paths, held)
+            self.repeats[key] = found
         else:
             found.hold(held)
         last, self.repeat = self.repeat, found
         if last is not None and last is not found:
             last.forget()
-        self.space["run"] = found.run
+        run = found.space.get("run")
+        self.space["run"] = _guarded(found, self) if run is None else run
 
     def _held_kind(self, held: tuple[Any, ...], leaves: list[Any]) -> Any:
         """The kind of the parameters, which is mostly what it was."""
@@ -310,13 +314,15 @@ class Planned:
             and len(held) == len(self.held)
             and all(map(is_, held, self.held))
         ):
-            if all(map(is_, map(_array, held), self.arrays)):
+            same = all(map(is_, map(_array, held), self.arrays))
+            if same and [*map(_flag, held)] == self.flags:
                 leaves += held
                 return self.held_kind
         kind = _kind(held, leaves)
         self.held = ()
         if kind is not None and len(leaves) == len(held) and not recording():
-            self.held, self.arrays, self.held_kind = held, [*map(_array, held)], kind
+            self.held, self.held_kind = held, kind
+            self.arrays, self.flags = [*map(_array, held)], [*map(_flag, held)]
         return kind
 
     def _counted(
@@ -332,7 +338,7 @@ class Planned:
         count = self.counts[key] = self.counts.get(key, 0) + 1
         if len(self.counts) > 8 * _KINDS:
             self.counts.clear()
-        if count <= _OF_KIND or busy() or len({id(t._a) for t in leaves}) < len(leaves):
+        if count <= _OF_KIND or len({id(t._a) for t in leaves}) < len(leaves):
             return self.raw(*args)
         compiled = self.pending.pop(key, None)
         if compiled is None:  # what is made once is made in the first call of these two
@@ -354,16 +360,35 @@ def _plans_on(be: BoundBackend) -> bool:
     return be.device.type == "cpu" and be.strided and hasattr(be.array, "strides")
 
 
+def _guarded(repeat: Repeat, planned: Planned) -> Callable[..., Any]:
+    """What does a call by `repeat`, and leaves one of another kind to `planned`."""
+    takes = repeat.takes
+    text = f"""
+def run({takes}):
+    try:
+        found = repeat({takes})
+    except OtherwiseError:
+        return planned({takes})
+    except Exception:  # a kernel's own words, which the ops have better ones for
+        return raw({takes})
+    return planned({takes}) if found is MISSED else found
+"""
+    space = repeat.space
+    space |= {"planned": planned, "raw": planned.raw, "OtherwiseError": OtherwiseError}
+    exec(compile(text, "<repeated>", "exec"), space)
+    space["run"].planned = planned
+    return space["run"]
+
+
 def _kind(values: Sequence[Any], leaves: list[Any]) -> tuple[Any, ...] | None:
     """What calls with one plan have in common; None if there can be none."""
-    records = recording()
     parts: list[Any] = []
     for value in values:
         if type(value) in _dispatch.PLAIN:
             be, array = value._be, value._a
             if not _plans_on(be):
                 return None
-            wants = bool(records and value._rg and value.requires_grad)
+            wants = bool(value._rg and value.requires_grad)
             leaves.append(value)
             parts += (be, array.shape, array.strides, value.dtype, wants)
         elif type(value) is tuple or type(value) is list:

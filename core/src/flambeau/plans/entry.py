@@ -170,7 +170,7 @@ class Entry:
         changes_none = not (self.bumps or self.replaced or self.grads or self.plan.numbers)
         only_new = changes_none and _only_results(self.form)
         self.gives_only = only_new and backward is None
-        self.records_only = only_new and backward is not None
+        self.records_only = only_new and backward is not None and not (self.draws or self.written)
         self.made = of_form(self.form, be, self.records_only) if only_new else None
         depends = self.grads_before, held, self._checks, self._options_held, self._options_read
         self.free = not any(depends) and not self.state
@@ -336,21 +336,25 @@ class Entry:
 
     def ready(self) -> list[Any] | None:
         """The arrays of the state if a run may be repeated now, else None."""
-        if self.free and self.be.kernels is self.kernels:
+        if self.be.kernels is not self.kernels:
+            return None
+        if self.free:
             return []  # all that it depends on are the arguments
         for t, none in self.grads_before:
             if (t._grad is None) is not none:
                 return None
         held, flags = self._flags
+        options, kinds = self._options_held, self._kinds
         try:
-            if self.be.kernels is not self.kernels or [*map(_history, held)] != flags:
-                return None
             if (
-                self._changed()
-                or [get(group) for _, get, group, _ in self._options] != self._options_held
-                or tuple([type(read()) for read in self._options_read]) != self._kinds
+                (held and [*map(_history, held)] != flags)
+                or self._changed()
+                or (options and [get(group) for _, get, group, _ in self._options] != options)
+                or (kinds and tuple([type(read()) for read in self._options_read]) != kinds)
             ):
                 return None
+            if not self.state:
+                return []
             arrays = [*map(_array, self.state)]
             if not all(map(is_, arrays, self._last)):
                 if not all(map(self._alike, arrays, self._last)):

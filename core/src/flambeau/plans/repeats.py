@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.engine import watchers
@@ -12,17 +13,23 @@ from flambeau._tensor import function_modes
 from flambeau._types.device import default_device
 from flambeau._types.dtype import get_default_dtype
 from flambeau.amp._setting import OFF, current
-from flambeau.plans.compiled import narrowing
-from flambeau.plans.decisions import OtherwiseError
+from flambeau.plans.capture import busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flambeau.jit._planned import Planned
     from flambeau.plans.entry import Entry
 
-_MISSED: Any = object()
+__all__ = ["MISSED", "Repeat", "fits", "narrowing"]
+
+MISSED: Any = object()
 """What is given for a call of another kind, which nothing was done for."""
+
+
+def narrowing() -> object:
+    """What of mixed precision holds here: None where it is off."""
+    setting = current()
+    return None if setting is OFF else (*setting.on.items(), setting.caching)
 
 
 class Repeat:
@@ -33,28 +40,35 @@ class Repeat:
 
     Attributes:
         plan: the plan.
-        run: does a call; what is of another kind is left to the function's `Planned`.
+        takes, count: the parameters of `repeat`, and how many there are.
+        repeat: does a call, or gives MISSED for one of another kind.
     """
 
     def __init__(
-        self, planned: Planned, plan: Entry, held: Sequence[Any], given: Sequence[Any]
+        self,
+        plan: Entry,
+        function: Callable[..., Any],
+        given: Sequence[Any],
+        paths: Sequence[str] | None = None,
+        held: Sequence[Any] = (),
     ) -> None:
         """Be of the kind of a call.
 
         Args:
-            planned: whose plan it is.
-            plan: of that kind.
-            held: what it reads of the module.
-            given: the other arguments.
+            plan: of that kind, which only gives tensors.
+            function: of which the plan is, for gradients of gradients.
+            given: the arguments, which `fits` says can be told apart.
+            paths: what the function reads of a module ``m``, which comes before them.
+            held: what it read there.
         """
         self.plan = plan
-        self.records = recording()
         self.space: dict[str, Any] = {
             "stack": function_modes.stack,
             "dispatch": dispatch,
             "watchers": watchers,
+            "busy": busy,
             "recording": recording,
-            "records": self.records,
+            "records": recording(),
             "dtype": get_default_dtype,
             "default": get_default_dtype(),
             "device": default_device,
@@ -63,7 +77,7 @@ class Repeat:
             "narrowing": narrowing,
             "OFF": OFF,
             "narrow": narrowing(),
-            "MISSED": _MISSED,
+            "MISSED": MISSED,
             "plan": plan,
             "ready": plan.ready,
             "replay": plan.replay,
@@ -71,22 +85,21 @@ class Repeat:
             "of_plan": plan.recorded,
             "be": plan.be,
             "kernels": plan.kernels,
-            "raw": planned.raw,
-            "missed": planned,
-            "function": planned.function,
+            "function": function,
             "partial": partial,
-            "OtherwiseError": OtherwiseError,
         }
         self.lines: list[str] = []
         self.arrays: list[str] = []
         self.tensors: list[str] = []
         self.names: list[tuple[str, str]] = []
-        self._parameters(planned.paths or (), held)
+        self._parameters(paths or (), held)
         for at, value in enumerate(given):
             self._argument(f"x{at}", value)
         others = [f"x{at}" for at in range(len(given))]
-        names = others if planned.paths is None else ["m", *others]
-        takes, body = ", ".join(names), "\n    ".join(self.lines)
+        self._all_apart([t for t in self.tensors if t[0] == "x"])
+        names = others if paths is None else ["m", *others]
+        self.takes, self.count = ", ".join(names), len(names)
+        body = "\n    ".join(self.lines)
         tensors = f"({''.join(f'{t}, ' for t in self.tensors)})"
         ready = "if (state := ready()) is None: return MISSED"
         state = [*self.arrays, "*state"]
@@ -100,9 +113,9 @@ class Repeat:
     of_plan(given, found, ends, partial({", ".join(again)}))
     return result"""
         text = f"""
-def repeat({takes}):
+def repeat({self.takes}):
     if (
-        stack.modes or dispatch.modes or watchers
+        stack.modes or dispatch.modes or watchers or busy()
         or recording() is not records
         or dtype() is not default
         or ((now := device()) is not place and now != place)
@@ -114,20 +127,9 @@ def repeat({takes}):
     found = replay({", ".join(state)})
     plan.runs += 1
     {result}
-
-def run({takes}):
-    try:
-        found = repeat({takes})
-    except OtherwiseError:
-        return missed({takes})
-    except Exception:  # a kernel's own words, which the ops have better ones for
-        return raw({takes})
-    return missed({takes}) if found is MISSED else found
 """
         exec(compile(text, "<repeated>", "exec"), self.space)
-        self.run: Callable[..., Any] = self.space["run"]
-        self.space["run"].planned = planned
-        self.hold(held)
+        self.repeat: Callable[..., Any] = self.space["repeat"]
 
     def hold(self, held: Sequence[Any]) -> None:
         """Take other parameters of the same kind; none are let go of what was held."""
@@ -188,15 +190,25 @@ def run({takes}):
             self.space |= {f"K_{name}": type(value), f"V_{name}": value}
             self._miss(f"type({name}) is not K_{name} or {name} != V_{name}")
 
+    def _all_apart(self, names: Sequence[str]) -> None:
+        """A test whether a tensor is given twice, which the function may ask."""
+        if len(names) > 4:
+            self._miss(f"len({{*map(id, ({', '.join(names)}))}}) != {len(names)}")
+        elif len(names) > 1:
+            self._miss(" or ".join([f"{one} is {other}" for one, other in combinations(names, 2)]))
+
     def _wants(self, name: str, value: Any) -> str:
-        return f" or {name}._rg is not {value._rg}" if self.records else ""
+        return f" or {name}._rg is not {value._rg}"
 
     def _miss(self, test: str) -> None:
         self.lines.append(f"if {test}: return MISSED")
 
 
 def fits(values: Sequence[Any], plan: Entry) -> bool:
-    """Whether values are such as a `Repeat` tells apart, on the device of the plan."""
+    """Whether values are such as a `Repeat` tells apart, on the device of the plan.
+
+    That has arrays which know their strides.
+    """
     for value in values:
         if type(value) in dispatch.PLAIN:
             # A flag that is no bool is that of a view, which may have a history by its base.
