@@ -46,6 +46,10 @@ typedef struct {
     Extent extents[MAX_ARRAYS];
 } Entry;
 
+/* Whether every array is as long as the integers say, and by `*is_empty` whether none has anything to read or
+   to write; an exception is set if not. */
+int are_long(const Entry *entry, const Py_ssize_t *lengths, const int64_t *n, int *is_empty);
+
 /* Whether all arrays have the shape of the first; an exception is set if not. */
 int are_of_one_shape(const Entry *entry, const Held *held, int count);
 

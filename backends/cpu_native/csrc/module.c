@@ -5,6 +5,7 @@
    only. */
 #include <Python.h>
 
+#include "arrays.h"
 #include "binding.h"
 #include "product.h"
 
@@ -33,9 +34,20 @@ int is_askew(const Py_buffer *buffer) {
 int hold(Held *held, PyObject *array, int is_written, void **address) {
     int flags = is_written ? PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE : PyBUF_C_CONTIGUOUS;
     Py_buffer *buffer = &held->buffer;
-    if (PyObject_GetBuffer(array, buffer, flags) < 0) return 0;
+    Py_ssize_t itemsize;
+    const Array *seen = array_of(array, &itemsize);
     held->copy = NULL;
     held->is_written = is_written;
+    if (seen != NULL && is_plain(seen, itemsize, is_written)) {
+        buffer->obj = NULL; /* whose release is nothing */
+        buffer->buf = *address = seen->memory;
+        buffer->len = length_of(seen, itemsize);
+        buffer->itemsize = itemsize;
+        buffer->ndim = seen->rank;
+        buffer->shape = seen->shape;
+        return 1;
+    }
+    if (PyObject_GetBuffer(array, buffer, flags) < 0) return 0;
     *address = buffer->buf;
     if (!is_askew(buffer)) return 1;
     held->copy = PyMem_Malloc((size_t)buffer->len);
@@ -149,7 +161,7 @@ static int64_t value_of(const Factor *f, const int64_t *n) {
 /* Whether every array is as long as the integers say; an exception is set if not.  `*is_empty` tells
    whether none has anything to read or to write.  The sizes of one that has nothing are held to what a
    number can count all the same, or a kernel could not multiply them. */
-static int are_long(const Entry *entry, const Py_ssize_t *lengths, const int64_t *n, int *is_empty) {
+int are_long(const Entry *entry, const Py_ssize_t *lengths, const int64_t *n, int *is_empty) {
     *is_empty = 1;
     for (int i = 0; i < entry->arrays; i++) {
         const Extent *e = &entry->extents[i];
@@ -280,10 +292,16 @@ PyObject *make_program(PyObject *self, PyObject *args);  /* program_module.c */
 PyObject *make_decision(PyObject *self, PyObject *args); /* decision.c */
 int add_lending(PyObject *module);                       /* lending.c */
 PyObject *borrow(PyObject *self, PyObject *args);        /* borrowed.c */
+PyObject *learn_arrays(PyObject *self, PyObject *args);  /* arrays.c */
+PyObject *make_making(PyObject *self, PyObject *args);   /* making.c */
+PyObject *make_whole(PyObject *self, PyObject *args);    /* whole.c */
 
 static PyMethodDef functions[] = {
     {"program", make_program, METH_VARARGS, "A function of the arrays of a program."},
     {"decision", make_decision, METH_VARARGS, "A function of the arrays of a decision."},
+    {"learn_arrays", learn_arrays, METH_VARARGS, "Read arrays where they lie, if they are as expected."},
+    {"making", make_making, METH_VARARGS, "A function of shape and dtype that makes arrays."},
+    {"whole", make_whole, METH_VARARGS, "A kernel of elements that makes its result."},
     {"borrow", borrow, METH_VARARGS, "Let programs call the loop of a ufunc of NumPy."},
     {"has_linear", tell_linear, METH_NOARGS, "Whether the processor has the instructions of linear."},
     {"set_threads", set_threads, METH_O, "Let kernels use at most this many threads."},

@@ -215,6 +215,7 @@ class BoundBackend:
 
 _bound: dict[tuple[str, int | None], BoundBackend] = {}
 _retired: dict[tuple[str, int | None], BoundBackend] = {}  # to be offered kernels again
+_usual: BoundBackend | None = None  # that of the CPU, once it is bound
 _lock = make_lock()
 
 
@@ -225,6 +226,7 @@ def bind(name: Device | str | int | None) -> BoundBackend:
         RuntimeError: no backend serves the device type, its plugin is broken, or the index is out
         of range.
     """
+    global _usual
     if name is None:
         where = default_device() or _CPU
     else:
@@ -239,6 +241,8 @@ def bind(name: Device | str | int | None) -> BoundBackend:
             # The bare name of one of several devices means another one after `set_device`.
             if found.device == where or found.backend.device_count() == 1:
                 _bound[where.type, where.index] = found
+                if where == _CPU:
+                    _usual = found
         return found
 
 
@@ -253,7 +257,10 @@ def home(where: Any) -> BoundBackend:
     Raises:
         RuntimeError: as `bind`.
     """
-    be = where if isinstance(where, BoundBackend) else bind(where)
+    if where is None and _usual is not None and default_device() is None:
+        be = _usual
+    else:
+        be = where if isinstance(where, BoundBackend) else bind(where)
     return be if making is None else making(be)
 
 
@@ -299,6 +306,8 @@ def forget(device_type: str | None = None) -> None:
 
     Living tensors refer to the object of their device, so it is kept, and offered the new kernels.
     """
+    global _usual
     with _lock:
         for key in [k for k in _bound if device_type in (None, k[0])]:
             _retired[key] = _bound.pop(key)
+        _usual = _bound.get((_CPU.type, _CPU.index))

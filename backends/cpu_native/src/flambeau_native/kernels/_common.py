@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +13,11 @@ from flambeau_numpy.casts import FLOAT16, HALVES, copy_order, narrow, wide
 from flambeau_numpy.extending import BFLOAT16, THRESHOLD, Array, Kernel, empty, empty_like
 from flambeau_numpy.extending import KERNELS as NUMPY
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 WORD = np.dtype(np.uint16)  # a bfloat16 as compiled code sees it: NumPy exports no buffer of them
 SUFFIX = {FLOAT32: "f32", FLOAT64: "f64", FLOAT16: "f16", BFLOAT16: "bf16"}
+_EXPORTED = (FLOAT32, FLOAT64, FLOAT16)  # dtypes of which NumPy exports buffers
 
 
 def compiled(name: str) -> dict[np.dtype, Kernel]:
@@ -59,12 +57,6 @@ def halves_by(kernel: Callable[[], Kernel], general: Kernel) -> Kernel:
     return function
 
 
-def made(shape: tuple[int, ...], dtype: np.dtype, _empty: Callable[..., Any] = np.empty) -> Array:
-    """An uninitialised row-major array."""
-    few = prod(shape) * dtype.itemsize < THRESHOLD
-    return _empty(shape, dtype) if few else empty(shape, dtype)
-
-
 def maker(elements: int, dtype: np.dtype) -> Callable[..., Array]:
     """What makes uninitialised row-major arrays of so many elements."""
     return np.empty if elements * dtype.itemsize < THRESHOLD else empty
@@ -75,14 +67,21 @@ def memory_of(a: Array) -> Array:
     return a if a.dtype.kind != "V" else a.reshape(-1).view(np.uint8)
 
 
-def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Array:
-    """A row-major array of zeros."""
+def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> Array:
     size = prod(shape) * dtype.itemsize
     if size < THRESHOLD:
         return np.zeros(shape, dtype)
     out = empty(shape, dtype)
     native.clear(memory_of(out), size)
     return out
+
+
+made: Callable[[tuple[int, ...], np.dtype], Array] = empty
+"""``made(shape, dtype)``: an uninitialised row-major array."""
+zeros: Callable[[tuple[int, ...], np.dtype], Array] = _zeros
+"""``zeros(shape, dtype)``: a row-major array of zeros."""
+if native is not None:
+    made, zeros = (native.making(*m) for m in ((empty, THRESHOLD, 0), (_zeros, THRESHOLD, 1)))
 
 
 def alike(first: Array, *others: Array | None) -> bool:
@@ -98,9 +97,21 @@ def alike(first: Array, *others: Array | None) -> bool:
     return True
 
 
-def made_like(a: Array, _empty: Callable[..., Any] = np.empty, _limit: int = THRESHOLD) -> Array:
+def made_like(a: Array) -> Array:
     """An uninitialised row-major array of the shape and dtype of `a`."""
-    return _empty(a.shape, a.dtype) if a.nbytes < _limit else empty_like(a)
+    return made(a.shape, a.dtype)
+
+
+def whole(general: Kernel, name: str) -> Kernel:
+    """`general`, and one compiled call that makes its result where its arrays are as they should.
+
+    That is of one shape and dtype and row-major, for the compiled functions of elements `name`.
+    """
+    if native is None:
+        return general
+    found = [(dtype, getattr(native, f"{name}_{SUFFIX[dtype]}", None)) for dtype in _EXPORTED]
+    cases = tuple(case for case in found if case[1] is not None)
+    return native.whole(general, cases, THRESHOLD, empty_like)
 
 
 def unary(
@@ -127,7 +138,7 @@ def unary(
             return out
         return general(a, *numbers)
 
-    return kernel
+    return kernel if smallest else whole(kernel, function or name)
 
 
 def in_place(name: str, kernel: Kernel, smallest: int = 0) -> Kernel:
@@ -173,4 +184,4 @@ def binary(name: str, function: str = "", general: Kernel | None = None) -> Kern
                 return out
         return general(a, b) if number is None else general(a, b, number, *numbers)
 
-    return kernel
+    return whole(kernel, function or name)

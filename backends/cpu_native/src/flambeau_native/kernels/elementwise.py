@@ -79,7 +79,9 @@ def fill_(a: Array, value: object) -> None:
 
 
 def full(shape: tuple[int, ...], value: complex, dtype: DType) -> Array:
-    return zeros(shape, TO_NUMPY[dtype]) if _is_clear(value) else _full(shape, value, dtype)
+    if (type(value) is int and value == 0) or _is_clear(value):
+        return zeros(shape, TO_NUMPY[dtype])
+    return _full(shape, value, dtype)
 
 
 def _is_clear(value: object) -> bool:

@@ -20,7 +20,7 @@ from flambeau_native.kernels._common import (
     otherwise,
 )
 from flambeau_numpy.casts import copy_order
-from flambeau_numpy.extending import FROM_NUMPY, MT19937, THRESHOLD, TO_NUMPY, empty, quiet
+from flambeau_numpy.extending import FROM_NUMPY, MT19937, TO_NUMPY, empty, quiet
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 _WIDE_RANGE = 1 << 28  # from here on, integers take 64 bits each
-FEW = THRESHOLD // FLOAT32.itemsize  # elements up to which an array comes from NumPy itself
 
 
 def _reads_the_state() -> bool:
@@ -155,14 +154,26 @@ def _fresh(fill: Kernel, table: Container[np.dtype], general: Kernel) -> Kernel:
     """The kernel ``(shape, *numbers, dtype, generator)`` of the one that fills an array."""
 
     def draw(shape: Shape, *given: Any) -> Array:
-        kind = TO_NUMPY[given[-2]]
+        *numbers, dtype, generator = given
+        kind = TO_NUMPY[dtype]
         if kind not in table:
             return general(shape, *given)
-        out = np.empty(shape, kind) if math.prod(shape) < FEW else empty(shape, kind)
-        fill(out, *given[:-2], given[-1])
+        out = made(shape, kind)
+        fill(out, *numbers, generator)
         return out
 
-    return draw
+    # Written out for two numbers, which the commonest have.
+    def draw_by_two(
+        shape: Shape, first: float, second: float, dtype: DType, generator: Generator
+    ) -> Array:
+        kind = TO_NUMPY[dtype]
+        if kind not in table:
+            return general(shape, first, second, dtype, generator)
+        out = made(shape, kind)
+        fill(out, first, second, generator)
+        return out
+
+    return draw_by_two if fill.__code__.co_argcount == 4 else draw
 
 
 def randint(low: int, high: int, shape: Shape, dtype: DType, generator: Generator) -> Array:

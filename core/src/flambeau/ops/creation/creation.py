@@ -82,16 +82,36 @@ def cannot_create(what: str, error: Exception, shape: Sequence[int], dtype: DTyp
 
 def filled(shape: Sequence[int], value: object, dtype: DType, device: object) -> Tensor:
     """A tensor of one value, without any of the public functions' options."""
-    if not isinstance(dtype, DType):
+    if type(dtype) is not DType:
         dtype = D.as_dtype(dtype)
-    if not isinstance(value, (int, float, complex)) and not hasattr(value, "__float__"):
-        raise TypeError(f"expected a number, got {type(value).__name__}")
+    if type(value) is not int and not isinstance(value, (float, complex)):
+        if not hasattr(value, "__float__"):
+            raise TypeError(f"expected a number, got {type(value).__name__}")
     be = home(device)
-    size = checked_sizes(shape)
+    size, kernel = checked_sizes(shape), be.full
     try:
-        return wrap(be, be.full(size, value, dtype), dtype)
+        return wrap(be, kernel(size, value, dtype), dtype)
     except be.error as error:
         raise cannot_create(f"shape {list(size)}", error, size, dtype) from error
+
+
+def _repeated(
+    function: str,
+    value: int,
+    shape: tuple[Ints, ...],
+    size: Ints | None,
+    out: Tensor | None,
+    dtype: DType | None,
+    device: DeviceLike | None,
+    requires_grad: bool,
+) -> Tensor:
+    """A new tensor of one integer, by the options of a public function."""
+    found = size_of(function, shape, size)
+    if out is not None:
+        t = filled(found, value, dtype_or(dtype, out), device_or(device, out))
+        return finished(t, requires_grad, out)
+    t = filled(found, value, get_default_dtype() if dtype is None else dtype, device)
+    return t.requires_grad_() if requires_grad else t
 
 
 @public(method=False)
@@ -115,8 +135,7 @@ def zeros(
     if layout is not None and is_sparse("zeros", layout, out):
         found = size_of("zeros", shape, size)
         return _no_elements(found, dtype_or(dtype, out), device_or(device, out), requires_grad)
-    t = filled(size_of("zeros", shape, size), 0, dtype_or(dtype, out), device_or(device, out))
-    return finished(t, requires_grad, out)
+    return _repeated("zeros", 0, shape, size, out, dtype, device, requires_grad)
 
 
 @public(method=False)
@@ -138,8 +157,7 @@ def ones(
     """
     if layout is not None and is_sparse("ones", layout, out):
         raise RuntimeError("ones(...) is not implemented for sparse layout")
-    t = filled(size_of("ones", shape, size), 1, dtype_or(dtype, out), device_or(device, out))
-    return finished(t, requires_grad, out)
+    return _repeated("ones", 1, shape, size, out, dtype, device, requires_grad)
 
 
 @public(method=False)
@@ -253,6 +271,8 @@ def _no_elements(shape: Sequence[int], dtype: DType, device: Any, requires_grad:
 def size_of(function: str, shape: tuple[Any, ...], size: object) -> tuple[int, ...]:
     """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
     if size is None and shape:
+        if type(shape[0]) is int and len(shape) == 1:
+            return shape
         given = (
             tuple(shape[0]) if isinstance(shape[0], (tuple, list)) and len(shape) == 1 else shape
         )

@@ -398,6 +398,8 @@ def need_floating(x: Tensor, function: str, argument: str) -> Tensor:
         TypeError: it is no tensor.
         NotImplementedError: its dtype is another.
     """
+    if type(x) is Tensor and x.dtype.is_floating_point:
+        return x
     if not need_tensor(x, function, argument).dtype.is_floating_point:
         raise NotImplementedError(
             f"{function}(): not implemented for {x.dtype}; cast {argument!r} to a floating dtype"

@@ -1691,7 +1691,10 @@ def clamp(
     >>> fb.clamp(fb.tensor([-2, 0, 3]), -1, 1)
     tensor([-1,  0,  1])
     """
-    x = need_tensor(input, "clamp", "input")
+    x = input if type(input) is Tensor else need_tensor(input, "clamp", "input")
+    if type(min) is float is type(max) and (kind := x.dtype).is_floating_point and out is None:
+        if -(most := kind.largest) <= min <= most and -most <= max <= most:
+            return put_into(_clamp, x, min, max)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if x.dtype.is_complex:

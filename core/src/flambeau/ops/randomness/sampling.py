@@ -139,18 +139,27 @@ def _multinomial(
 
 def _made(
     op: RandomOp,
-    size: Any,
-    args: tuple[Any, ...],
+    shape: tuple[int, ...],
+    first: float,
+    second: float,
     generator: Generator | None,
     out: Any,
     dtype: DType | None,
     device: DeviceLike | None,
     requires_grad: bool,
 ) -> Tensor:
-    dtype = dtype_or(dtype, out)
+    """A new tensor of an op of two numbers."""
+    if dtype is None and out is None:
+        dtype = D.get_default_dtype()
+    else:
+        dtype = dtype_or(dtype, out)
     be = where_to_draw(home(device if out is None else device_or(device, out)))
-    shape, source = checked_sizes(size), generator_for(be.device, generator)
-    made = wrap(be, op.draw(be, shape, *args, dtype, source), dtype)
+    shape, source = checked_sizes(shape), generator_for(be.device, generator)
+    kernel = getattr(be, op.name)
+    try:
+        made = wrap(be, kernel(shape, first, second, dtype, source), dtype)
+    except be.error as error:
+        raise kernel_error(op.name, error, (shape, first, second, dtype, source)) from error
     return made if out is None and not requires_grad else finished(made, requires_grad, out)
 
 
@@ -172,16 +181,8 @@ def rand(
     >>> _ = fb.manual_seed(0); fb.rand(2)
     tensor([0.4963, 0.7682])
     """
-    return _made(
-        _uniform,
-        size_of("rand", shape, size),
-        (0.0, 1.0),
-        generator,
-        out,
-        dtype,
-        device,
-        requires_grad,
-    )
+    found = size_of("rand", shape, size)
+    return _made(_uniform, found, 0.0, 1.0, generator, out, dtype, device, requires_grad)
 
 
 @public(method=False)
@@ -202,16 +203,8 @@ def randn(
     >>> _ = fb.manual_seed(0); fb.randn(2)
     tensor([ 1.5410, -0.2934])
     """
-    return _made(
-        _normal,
-        size_of("randn", shape, size),
-        (0.0, 1.0),
-        generator,
-        out,
-        dtype,
-        device,
-        requires_grad,
-    )
+    found = size_of("randn", shape, size)
+    return _made(_normal, found, 0.0, 1.0, generator, out, dtype, device, requires_grad)
 
 
 @public(method=False)
@@ -645,7 +638,8 @@ def normal(
         return _made(
             _normal,
             sizes((size,)),
-            (float(mean), float(std)),
+            float(mean),
+            float(std),
             generator,
             out,
             dtype,

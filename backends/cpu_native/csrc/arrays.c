@@ -1,0 +1,128 @@
+/* Arrays of NumPy are read where they lie: asking for a buffer takes longer than most kernels of few elements.
+   That is done only if what the head of an array says was found, at import, to be what its buffer says; whatever is not
+   seen here is asked for its buffer. */
+#include "arrays.h"
+
+#include "native.h"
+
+#define MOST_DTYPES 16
+#define ROW_MAJOR 0x1
+#define WRITABLE 0x400
+
+/* NumPy's table of functions, whose places are those of its headers: its version, the class ndarray, and what makes
+   arrays. */
+#define VERSION 0x02000000
+enum { VERSION_AT = 0, CLASS_AT = 2, NEW_AT = 94 };
+typedef unsigned int Version(void);
+typedef PyObject *New(PyTypeObject *of, PyObject *dtype, int rank, const Py_ssize_t *shape, const Py_ssize_t *strides,
+                      void *memory, int flags, PyObject *like);
+
+static New *make; /* which keeps the reference to the dtype that it is given */
+
+static PyTypeObject *kind; /* ndarray; NULL before it is known */
+static struct {
+    PyObject *dtype;
+    Py_ssize_t itemsize;
+} known[MOST_DTYPES];
+static int dtypes;
+
+static Py_ssize_t itemsize_of(const PyObject *dtype) {
+    for (int i = 0; i < dtypes; i++)
+        if (known[i].dtype == dtype) return known[i].itemsize;
+    return 0;
+}
+
+Py_ssize_t known_itemsize(const PyObject *dtype) { return kind == NULL ? 0 : itemsize_of(dtype); }
+
+const Array *array_of(PyObject *array, Py_ssize_t *itemsize) {
+    if (Py_TYPE(array) != kind) return NULL;
+    const Array *a = (const Array *)array;
+    return (*itemsize = itemsize_of(a->dtype)) > 0 ? a : NULL;
+}
+
+/* No kernel reads more than eight bytes at once. */
+int is_plain(const Array *array, Py_ssize_t itemsize, int is_written) {
+    const int wanted = is_written ? ROW_MAJOR | WRITABLE : ROW_MAJOR;
+    const uintptr_t unit = itemsize > 8 ? 8 : (uintptr_t)itemsize; /* a power of two */
+    return (array->flags & wanted) == wanted && ((uintptr_t)array->memory & (unit - 1)) == 0;
+}
+
+Py_ssize_t length_of(const Array *array, Py_ssize_t itemsize) {
+    for (int d = 0; d < array->rank; d++) itemsize *= array->shape[d];
+    return itemsize;
+}
+
+PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape) {
+    Py_INCREF(dtype);
+    return make(kind, dtype, rank, shape, NULL, NULL, 0, NULL);
+}
+
+/* Whether the head of an array says what its buffer says. */
+static int is_read_rightly(PyObject *array) {
+    const Array *a = (const Array *)array;
+    Py_buffer b;
+    if (PyObject_GetBuffer(array, &b, PyBUF_STRIDES) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int is_right = a->memory == b.buf && a->rank == b.ndim && itemsize_of(a->dtype) == b.itemsize;
+    for (int d = 0; is_right && d < b.ndim; d++)
+        is_right = a->shape[d] == b.shape[d] && (b.len == 0 || a->strides[d] == b.strides[d]);
+    is_right = is_right && length_of(a, b.itemsize) == b.len && !b.readonly == !!(a->flags & WRITABLE);
+    is_right = is_right && PyBuffer_IsContiguous(&b, 'C') == (a->flags & ROW_MAJOR);
+    PyBuffer_Release(&b);
+    return is_right;
+}
+
+static int is_known_version(PyObject *table) {
+    void **const at = PyCapsule_GetPointer(table, NULL);
+    if (at == NULL) PyErr_Clear();
+    if (at == NULL || ((Version *)at[VERSION_AT])() != VERSION || at[CLASS_AT] != (void *)kind) return 0;
+    make = (New *)at[NEW_AT];
+    return 1;
+}
+
+static int makes_arrays_rightly(void) {
+    const Py_ssize_t shape[] = {2, 3};
+    PyObject *made = new_array(known[0].dtype, 2, shape);
+    if (made == NULL) PyErr_Clear();
+    const int is_right = made != NULL && Py_TYPE(made) == kind && is_read_rightly(made);
+    Py_XDECREF(made);
+    return is_right;
+}
+
+/* learn_arrays(ndarray, table, ((dtype, itemsize), ...), (array, ...)): whether arrays of these dtypes will be read
+   where they lie, as all the given ones can be, and made by NumPy's table of functions. */
+PyObject *learn_arrays(PyObject *self, PyObject *args) {
+    PyObject *given_kind, *table, *given_dtypes, *samples;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O!OO!O!:learn_arrays", &PyType_Type, &given_kind, &table, &PyTuple_Type,
+                          &given_dtypes, &PyTuple_Type, &samples))
+        return NULL;
+    if (kind != NULL) Py_RETURN_TRUE;
+    PyObject *size = PyObject_GetAttrString(given_kind, "__basicsize__");
+    if (size == NULL) return NULL;
+    int is_right = PyLong_AsSsize_t(size) >= (Py_ssize_t)sizeof(Array);
+    Py_DECREF(size);
+    if (PyErr_Occurred()) return NULL;
+    const Py_ssize_t count = PyTuple_Size(given_dtypes);
+    is_right = is_right && count > 0 && count <= MOST_DTYPES;
+    for (dtypes = 0; is_right && dtypes < count; dtypes++) {
+        PyObject *dtype;
+        Py_ssize_t itemsize;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(given_dtypes, dtypes), "On", &dtype, &itemsize)) return NULL;
+        is_right = itemsize > 0 && (itemsize & (itemsize - 1)) == 0;
+        Py_INCREF(dtype); /* for as long as the process lives */
+        known[dtypes].dtype = dtype;
+        known[dtypes].itemsize = itemsize;
+    }
+    Py_INCREF(given_kind);
+    kind = (PyTypeObject *)given_kind;
+    for (Py_ssize_t i = 0; is_right && i < PyTuple_Size(samples); i++) {
+        PyObject *sample = PyTuple_GetItem(samples, i);
+        is_right = Py_TYPE(sample) == kind && is_read_rightly(sample);
+    }
+    is_right = is_right && is_known_version(table) && makes_arrays_rightly();
+    if (!is_right) kind = NULL;
+    return PyBool_FromLong(is_right);
+}

@@ -1,0 +1,33 @@
+/* NumPy's arrays as they lie in memory. */
+#ifndef FLAMBEAU_ARRAYS_H
+#define FLAMBEAU_ARRAYS_H
+
+#include <Python.h>
+
+/* The head of an array, which NumPy's headers publish: extensions that are compiled with them read it there. */
+typedef struct {
+    PyObject_HEAD
+    char *memory;
+    int rank;
+    Py_ssize_t *shape, *strides;
+    PyObject *base, *dtype;
+    int flags;
+} Array;
+
+/* `array` as one of class ndarray of a dtype whose items are known, or NULL; `*itemsize` is of its items. */
+const Array *array_of(PyObject *array, Py_ssize_t *itemsize);
+
+/* Whether it has no gaps and its items are aligned; and may be written to, if that is asked. */
+int is_plain(const Array *array, Py_ssize_t itemsize, int is_written);
+
+/* Its bytes. */
+Py_ssize_t length_of(const Array *array, Py_ssize_t itemsize);
+
+/* The bytes of an item of a dtype; 0 of others, and before NumPy's arrays are known. */
+Py_ssize_t known_itemsize(const PyObject *dtype);
+
+/* A new array, row-major, of anything; NULL with an exception where there is no memory.  Of dtypes that are
+   known. */
+PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape);
+
+#endif
