@@ -1086,6 +1086,7 @@ def test_every_kernel_is_launched_by_some_op():
 def test_a_slice_of_the_conformance_kit_passes_on_the_stand_in():
     """As ``--device cuda``, which the stand-in serves in place of CuPy."""
     tests = "test_kernels_agree or test_gradients_agree or test_steps"
+    plans = "test_plans and (a_step or a_plan or gelu or norm or where or index)"
     layouts = "contiguous and not transposed"
     environment = {**os.environ, "FLAMBEAU_STANDIN": "cuda"}
     environment["PYTHONPATH"] = os.pathsep.join(
@@ -1095,7 +1096,7 @@ def test_a_slice_of_the_conformance_kit_passes_on_the_stand_in():
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "standin", "-p", "no:cacheprovider"),
             *("-p", "no:xdist", "--pyargs", "flambeau.testing.backend", "--device", "cuda"),
-            *("-k", f"({tests}) and {layouts} and (float32 or bfloat16)"),
+            *("-k", f"({tests}) and {layouts} and (float32 or bfloat16) or {plans}"),
         ],
         env=environment,
         capture_output=True,

@@ -50,6 +50,7 @@ class ArrayBackend(plugin.Accelerator):
     """
 
     strided = True
+    stand_in = Deferred
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer

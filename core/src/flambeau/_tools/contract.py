@@ -21,7 +21,7 @@ PROVISIONAL = frozenset(
         *("numerics", "Format"),
         *("Backend.generator", "Backend.compile", "Backend.deferred", "Backend.reinterpret"),
         "Backend.compile_plan",
-        "Backend.lies_within",
+        *("Backend.lies_within", "Backend.stand_in"),
         *("Backend.memory_statistics", "Backend.reset_peak"),
         *("Backend.empty_cache", "Backend.caches_memory"),
         *("Backend.get_num_threads", "Backend.set_num_threads"),
@@ -52,7 +52,8 @@ def surface() -> dict[str, str]:
                 found[f"{kind.__name__}.{name}"] = str(inspect.signature(member))
         for name, annotation in inspect.get_annotations(kind).items():
             default = getattr(kind, name, "required")
-            shown = default if isinstance(default, (bool, str)) else [e.__name__ for e in default]
+            named = isinstance(default, tuple)
+            shown = [e.__name__ for e in default] if named else default
             found[f"{kind.__name__}.{name}"] = f"{annotation} = {shown}"
     for kind in (
         *(plugin.KernelSet, plugin.Expectations),

@@ -24,6 +24,7 @@ from flambeau._dispatch.warning import where
 from flambeau._random.generator import Generator
 from flambeau.amp.grad_scaler import GradScaler
 from flambeau.ops.optimisers.optimizer_steps import StepOp
+from flambeau.plans.late import listen_late
 from flambeau.plans.numbers import Counter, Tracked
 from flambeau.plans.skipped import step_unless
 from flambeau.plugin import steps as _steps
@@ -92,6 +93,8 @@ class Capture:
     def __init__(self, be: BoundBackend) -> None:
         self.be = be
         self._array: Any = be.array
+        late = be.formulas is not be
+        self._arrays: Any = (be.array, be.backend.stand_in) if late else be.array
         self.steps: list[Step] = []
         self.refused: str | None = None
         self.lasting = True
@@ -126,7 +129,9 @@ class Capture:
     def slot(self, array: Array) -> Slot:
         """The slot of an array that is new here."""
         slot = Slot(len(self.specs))
-        if self._said is None:
+        if not isinstance(array, self._array):  # a stand-in, which lies nowhere yet
+            self.specs[slot], strides = (tuple(array.shape), self.be.dtype_of(array)), ()
+        elif self._said is None:
             self.specs[slot], strides = self._layout(array)
         else:
             said = self._said(array)
@@ -228,7 +233,7 @@ class Capture:
     def reference(self, value: Any) -> Any:
         """An argument as the plan holds it."""
         kind = type(value)
-        if kind is self._array or isinstance(value, self._array):
+        if kind is self._array or isinstance(value, self._arrays):
             found = self.find(value)
             if found is None:
                 found = self.slot(value)
@@ -239,7 +244,7 @@ class Capture:
         return value.number if isinstance(value, Tracked) else value
 
     def _made(self, result: Any) -> Any:
-        if isinstance(result, self._array):
+        if isinstance(result, self._arrays):
             found = self.find(result)
             return self.slot(result) if found is None else found
         if type(result) in (tuple, list):
@@ -335,6 +340,9 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
             former.append((be.__dict__, dict(be.__dict__)))
             former.append((be.kernels, dict(be.kernels)))
             _listen(be, capture)
+            if be.formulas is not be:
+                former.append((be.formulas.__dict__, dict(be.formulas.__dict__)))
+                listen_late(be, capture)
             for other in others:
                 former.append((other.__dict__, dict(other.__dict__)))
                 _stand_by(other, capture)

@@ -157,15 +157,17 @@ class Compiled:
         reach = Reach(self._function)
         seen = _seen(leaves, reach)
         if not seen:
-            reach.refuse("there is no tensor among the arguments and within reach")
-        elif seen[0].tensor._be.formulas is not seen[0].tensor._be:
+            why = "there is no tensor among the arguments and within reach"
+            self._refused[key] = reach.refused or why
+            return self._plainly(self._refused[key], args, kwargs)
+        be: BoundBackend = seen[0].tensor._be
+        if be.formulas is not be and be.backend.stand_in is None:
             reach.refuse(f"{seen[0].tensor.device} computes gradients late")
         elif len(devices := {str(t.device) for t in (seen[0].tensor, *leaves)}) > 1:
             reach.refuse(f"its tensors are on {' and '.join(sorted(devices))}")
         if (why := reach.refused) is not None:
             self._refused[key] = why
             return self._plainly(why, args, kwargs)
-        be = seen[0].tensor._be
         with _capture.capturing(be) as capture, capture.acting(reach.actions):
             capture.numbers = reach.groups
             capture.grads = [(one.tensor, one.grad) for one in seen if one.grad is not None]

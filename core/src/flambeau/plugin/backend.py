@@ -61,6 +61,8 @@ class Backend(ABC):
             tensors show the bare name, as those of ``cpu`` do.
         error: what kernels raise for arguments they cannot take; the core turns it into its own
             errors.
+        stand_in: class of what stands for an array that `deferred` ops put off; without one there
+            are no plans of a device that has such ops.
 
     >>> from flambeau.plugin import Backend, float32
     >>> class Bytes(bytes):
@@ -80,6 +82,7 @@ class Backend(ABC):
     strided: bool = False
     indexed: bool = True
     error: tuple[type[Exception], ...] = (ValueError, TypeError, IndexError)
+    stand_in: type | None = None
 
     @abstractmethod
     def from_host(self, data: HostBytes, shape: tuple[int, ...], dtype: DType, index: int) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flambeau.plugin.formats import Format
     from flambeau.plugin.kernels import Copier, Expectations, Kernel, KernelSet
 
-API_VERSION = "1.14"
+API_VERSION = "1.15"
 """Version of this contract. A plugin module may state the one it was written for as
 ``api_version``; the same major number is required. New hooks and new optional arguments raise the
 minor number."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import flambeau as fb
-from flambeau._dispatch.bound import bind
 from flambeau.ops import OPS
 from flambeau.plans import Compiled
 from flambeau.testing.backend import _support as kit
@@ -22,8 +21,6 @@ LEVEL = "training"
 
 def captured(device: str) -> Iterator[Any]:
     """Every op that is a function of tensors, in its first floating dtype, or the first of all."""
-    if bind(device).formulas is not bind(device):
-        return  # computes late: there are no plans of it
     for name in OPS:
         if name in SAMPLES and not name.endswith("_"):
             dtypes = [d for d in DTYPES[name] if d.is_floating_point] or DTYPES[name]
@@ -83,13 +80,10 @@ def step(device: str, compiled: bool) -> list[Any]:
 
 
 def test_a_step_repeated_leaves_what_the_step_leaves(device: str) -> None:
-    if bind(device).formulas is bind(device):
-        assert step(device, True) == step(device, False)
+    assert step(device, True) == step(device, False)
 
 
 def test_a_plan_looks_at_indices_in_every_run(device: str) -> None:
-    if bind(device).formulas is not bind(device):
-        return
     x = kit.maker(device)([1.0, 2.0, 3.0], (3,), fb.float32)
     chosen = Compiled(lambda x, i: x[i] * 2, 8, False)
     for at in (0, 1, 2, -1, 3, 0):
