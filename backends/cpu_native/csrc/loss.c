@@ -30,7 +30,7 @@ static inline void exp_times_f32(float *out, const float *x, int64_t n, float by
 const Row loss_rows[] = {
     {"cross_entropy_f32", "wwwrriii", "t01,t,t,t01,d0", cross_entropy_f32},
     {"cross_entropy_f64", "wwwrriii", "t01,t,t,t01,d0", cross_entropy_f64},
-    {"cross_entropy_backward_f32", "wrrrriii", "t01,t,t,t01,d0", cross_entropy_backward_f32},
-    {"cross_entropy_backward_f64", "wrrrriii", "t01,t,t,t01,d0", cross_entropy_backward_f64},
+    {"cross_entropy_backward_f32", "wrrrriii", "t01,t,t01,d0,t", cross_entropy_backward_f32},
+    {"cross_entropy_backward_f64", "wrrrriii", "t01,t,t01,d0,t", cross_entropy_backward_f64},
     {NULL, NULL, NULL, NULL},
 };

@@ -64,8 +64,8 @@ WIDE static void NAME(cross_entropy_backward_step)(const void *context, int64_t 
 }
 
 static void NAME(cross_entropy_backward)(const Args *k) {
-    const T grad = *(const T *)k->p[1], count = *(const T *)k->p[2];
-    NAME(Classes) c = {k->p[0], k->p[3], k->p[4], k->n[1], k->n[2], grad / count};
+    const T grad = *(const T *)k->p[1], count = *(const T *)k->p[4];
+    NAME(Classes) c = {k->p[0], k->p[2], k->p[3], k->n[1], k->n[2], grad / count};
     if (!NAME(targets_fit)(k, &c)) return;
     split(NAME(cross_entropy_backward_step), &c, k->n[0], team(k, k->n[0] * c.n));
 }

@@ -12,11 +12,11 @@
 #define MOST_THREADS 1024
 
 extern const Row pointwise_rows[], writing_rows[], casting_rows[], moving_rows[], activation_rows[],
-    normalization_rows[], optimizer_rows[], random_rows[], rejection_rows[], multinomial_rows[], reduction_rows[], loss_rows[], pooling_rows[], indexing_rows[], bags_rows[], searching_rows[], special_rows[], integers_rows[], product_rows[], matrices_rows[], sgemm_rows[],
+    normalization_rows[], optimizer_rows[], random_rows[], rejection_rows[], multinomial_rows[], reduction_rows[], extremes_rows[], truth_rows[], loss_rows[], pooling_rows[], indexing_rows[], bags_rows[], searching_rows[], special_rows[], integers_rows[], product_rows[], matrices_rows[], sgemm_rows[],
     recurrent_rows[], primitives_rows[], convolution_rows[], convolution_weight_rows[];
 static const Row *const tables[] = {pointwise_rows,     writing_rows,       casting_rows,   moving_rows,        activation_rows,
                                     normalization_rows, optimizer_rows,
-                                    random_rows,     rejection_rows,     multinomial_rows, reduction_rows,     loss_rows,
+                                    random_rows,     rejection_rows,     multinomial_rows, reduction_rows,     extremes_rows,      truth_rows,      loss_rows,
                                     pooling_rows,    indexing_rows,      bags_rows, searching_rows, special_rows, integers_rows, product_rows, matrices_rows,
                                     sgemm_rows,      recurrent_rows,     primitives_rows, convolution_rows, convolution_weight_rows};
 
@@ -295,6 +295,8 @@ PyObject *borrow(PyObject *self, PyObject *args);        /* borrowed.c */
 PyObject *learn_arrays(PyObject *self, PyObject *args);  /* arrays.c */
 PyObject *make_making(PyObject *self, PyObject *args);   /* making.c */
 PyObject *make_whole(PyObject *self, PyObject *args);    /* whole.c */
+PyObject *make_prepared(PyObject *self, PyObject *args); /* prepared.c */
+Function tell_range;                                     /* looking.c */
 
 static PyMethodDef functions[] = {
     {"program", make_program, METH_VARARGS, "A function of the arrays of a program."},
@@ -302,6 +304,8 @@ static PyMethodDef functions[] = {
     {"learn_arrays", learn_arrays, METH_VARARGS, "Read arrays where they lie, if they are as expected."},
     {"making", make_making, METH_VARARGS, "A function of shape and dtype that makes arrays."},
     {"whole", make_whole, METH_VARARGS, "A kernel of elements that makes its result."},
+    {"prepared", make_prepared, METH_VARARGS, "A kernel that asks once about calls that are alike."},
+    {"lies_within", (PyCFunction)(void (*)(void))tell_range, METH_FASTCALL, "Whether indices are in [0, size)."},
     {"borrow", borrow, METH_VARARGS, "Let programs call the loop of a ufunc of NumPy."},
     {"has_linear", tell_linear, METH_NOARGS, "Whether the processor has the instructions of linear."},
     {"set_threads", set_threads, METH_O, "Let kernels use at most this many threads."},

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from flambeau import plugin
-from flambeau_numpy import allocator
+from flambeau_numpy import allocator, indices
 from flambeau_numpy.casts import recast
 from flambeau_numpy.dtypes import FLOAT8, FOREIGN, FROM_NUMPY, TO_NUMPY, to_float8
 from flambeau_numpy.generator import MT19937
-from flambeau_numpy.indices import lies_within
 from flambeau_numpy.kernels.creation import fill
 
 Array = np.ndarray[Any, Any]
@@ -93,7 +92,8 @@ class NumpyBackend(plugin.Backend):
 
     def lies_within(self, index: Array, size: int) -> bool | None:
         """Whether all of an int64 array are in [0, size); None where no package looks."""
-        return lies_within(index, size)
+        look = indices.lies_within
+        return None if look is None else look(index, size)
 
     def get_num_threads(self) -> int:
         """How many threads kernels use at most."""

@@ -7,35 +7,25 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["lies_within", "offer_indices"]
+__all__ = ["offer_indices"]
 
 Array = np.ndarray[Any, Any]
-InRange = Callable[[Array, int, int], object]
+LiesWithin = Callable[[Array, int], "bool | None"]
 
-_offers: dict[str, InRange] = {}
-_in_range: InRange | None = None
+_offers: dict[str, LiesWithin] = {}
+lies_within: LiesWithin | None = None
+"""What tells whether all of an int64 array are in [0, size), or None of one it does not take."""
 
 
-def offer_indices(provider: str, in_range: InRange | None) -> None:
-    """Let a package look at int64 arrays without gaps: ``in_range(array, count, size)``.
+def offer_indices(provider: str, look: LiesWithin | None) -> None:
+    """Let a package look at int64 arrays: ``look(array, size)``.
 
-    It raises IndexError if one of the `count` elements is not in [0, size).  A package calls this
-    where it offers its kernels; None takes back what it offered before.
+    It says whether all elements are in [0, size), or None of an array that it does not take, as
+    those with gaps.  A package calls this where it offers its kernels; None takes back what it
+    offered before.
     """
-    global _in_range
+    global lies_within
     _offers.pop(provider, None)
-    if in_range is not None:
-        _offers[provider] = in_range
-    _in_range = next(iter(_offers.values()), None)
-
-
-def lies_within(index: Array, size: int) -> bool | None:
-    """Whether all of an int64 array are in [0, size), or None if nobody looks."""
-    look = _in_range
-    if look is None or not index.flags.c_contiguous:
-        return None
-    try:
-        look(index, index.size, size)
-    except IndexError:
-        return False
-    return True
+    if look is not None:
+        _offers[provider] = look
+    lies_within = next(iter(_offers.values()), None)

@@ -204,6 +204,12 @@ def pair(value: Any, name: str, count: int = 2) -> tuple[int, ...]:
     return (operator.index(value),) * count
 
 
+def is_within(index: Tensor, size: int) -> bool:
+    """Whether the device finds at once that an int64 tensor's elements are in [0, size)."""
+    look = getattr(index._be.backend, "lies_within", None)
+    return look is not None and look(index._a, size) is True
+
+
 def checked(
     index: Tensor,
     size: int,
@@ -223,10 +229,7 @@ def checked(
         error: an element is out of range, with ``text.format(*facts, index=...)`` as message.
     """
     be, a = index._be, index._a
-    if 0 in a.shape or be.device.type == "meta":
-        return index
-    look = getattr(be.backend, "lies_within", None)
-    if look is not None and look(a, size):
+    if is_within(index, size) or 0 in a.shape or be.device.type == "meta":
         return index
     if (check := getattr(be.backend, "checked_index", None)) is not None:
         late = check(a, size, wrap, allowed, error, text.format(*facts, index="{index}"))

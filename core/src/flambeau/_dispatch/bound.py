@@ -81,7 +81,7 @@ class BoundBackend:
         if self.strided:
             for op in OPS.values():
                 if op.ordered_by:
-                    kernel = keeping_order(self, getattr(self, op.name), op.ordered_by)
+                    kernel = keeping_order(self, getattr(self, op.name), op)
                     setattr(self, op.name, kernel)
         self.formulas, self.settle = self._formulas()
         # `slice` of items that leave a dimension: a kernel may carry a shorter way for those.

@@ -15,17 +15,17 @@ from flambeau._types.memory_format import has_channels_last
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
+    from flambeau.ops.declaration.table import Op
 
 _LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 _BACK = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
 
 
-def keeping_order(
-    be: BoundBackend, kernel: Callable[..., Any], operands: int
-) -> Callable[..., Any]:
+def keeping_order(be: BoundBackend, kernel: Callable[..., Any], op: Op) -> Callable[..., Any]:
     """`kernel`, whose results have channels last where one of its first operands has."""
     is_contiguous, strides = be.backend.is_contiguous, be.backend.strides
     permute, contiguous = be.permute, be.contiguous  # not those that a capture puts there
+    operands = op.ordered_by
 
     def ordered(result: Any) -> Any:
         rank = len(result.shape)
@@ -34,15 +34,13 @@ def keeping_order(
         moved = permute(result, _LAST[rank])
         return result if is_contiguous(moved) else permute(contiguous(moved), _BACK[rank])
 
-    def kept(first: Any, *others: Any) -> Any:
-        results = kernel(first, *others)
-        if is_contiguous(first) and (operands == 1 or is_contiguous(others[0])):
-            return results
-        if not any(has_channels_last(a.shape, strides(a)) for a in (first, *others)[:operands]):
+    def kept(*args: Any) -> Any:
+        results = kernel(*args)
+        if not any(has_channels_last(a.shape, strides(a)) for a in args[:operands]):
             return results
         return tuple(map(ordered, results)) if isinstance(results, tuple) else ordered(results)
 
-    return update_wrapper(kept, kernel)
+    return update_wrapper(op.by_order(kernel, kept, is_contiguous), kernel)
 
 
 def ordered_like(x: Tensor, result: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -60,6 +61,46 @@ def halves_by(kernel: Callable[[], Kernel], general: Kernel) -> Kernel:
 def maker(elements: int, dtype: np.dtype) -> Callable[..., Array]:
     """What makes uninitialised row-major arrays of so many elements."""
     return np.empty if elements * dtype.itemsize < THRESHOLD else empty
+
+
+Form = tuple["Callable[..., Array] | None", tuple[int, ...], np.dtype]
+"""What makes an array, if it is large, its shape and its dtype."""
+
+
+def form(shape: tuple[int, ...], dtype: np.dtype) -> Form:
+    """What a prepared kernel makes."""
+    return empty if prod(shape) * dtype.itemsize >= THRESHOLD else None, shape, dtype
+
+
+def prepared(
+    name: str, arrays: str, prepare: Callable[..., object], general: Kernel, packs: bool = False
+) -> Kernel:
+    """A kernel that asks ``prepare(*arguments)`` about a call that is like none before.
+
+    Calls are alike if the shapes and dtypes of their arrays and all their settings are; only arrays
+    without gaps are asked about.  What `prepare` returns must follow from these alone: the compiled
+    function, the forms of its results, what it takes after those and the arrays, and which results
+    are returned, in what order, if it is not all.  With None the call is ``general(*arguments)``.
+
+    Args:
+        name: of the op, for messages.
+        arrays: a letter for each argument: a for an array or None, s for a setting.
+        packs: whether arrays with gaps are copied before the call, rather than left to `general`.
+    """
+    if native is None:
+        return general
+
+    def packed(*args: Any) -> Any:
+        dense = [x if _is_dense(x) else np.ascontiguousarray(x) for x in args]
+        return (general if all(map(operator.is_, dense, args)) else kernel)(*dense)
+
+    rest = packed if packs else general
+    kernel = native.prepared(name, arrays, prepare, rest, np.ndarray, np.empty)
+    return kernel
+
+
+def _is_dense(x: object) -> bool:
+    return not isinstance(x, np.ndarray) or x.flags.c_contiguous
 
 
 def memory_of(a: Array) -> Array:

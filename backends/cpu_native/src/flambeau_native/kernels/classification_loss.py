@@ -2,54 +2,47 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from flambeau_native.kernels._common import (
     INT64,
     Array,
     Kernel,
-    alike,
     compiled,
-    made_like,
+    form,
     otherwise,
+    prepared,
 )
 
 
 def _make_cross_entropy() -> Kernel:
-    general, find = otherwise("cross_entropy"), compiled("cross_entropy").get
+    find = compiled("cross_entropy").get
 
-    def cross_entropy(x: Array, target: Array, ignore_index: int) -> object:
+    def prepare(x: Array, target: Array, ignore_index: int) -> object:
         run = find(x.dtype)
-        if run is None or not x.size or not _fit(x, target):
-            return general(x, target, ignore_index)
-        log_probs, loss, count = made_like(x), np.empty((), x.dtype), np.empty((), x.dtype)
-        columns = x.shape[-1]
-        run(log_probs, loss, count, x, target, x.size // columns, columns, ignore_index)
-        return loss, log_probs, count
+        if run is None or not x.size or target.dtype != INT64:
+            return None
+        number, columns = form((), x.dtype), x.shape[-1]
+        sizes = x.size // columns, columns, ignore_index
+        return run, (form(x.shape, x.dtype), number, number), sizes, (1, 0, 2)
 
-    return cross_entropy
+    return prepared("cross_entropy", "aas", prepare, otherwise("cross_entropy"))
 
 
 def _make_cross_entropy_backward() -> Kernel:
-    general = otherwise("cross_entropy_backward")
-    find = compiled("cross_entropy_backward").get
+    general, find = otherwise("cross_entropy_backward"), compiled("cross_entropy_backward").get
 
-    def cross_entropy_backward(
+    def prepare(
         grad: Array, log_probs: Array, target: Array, ignore_index: int, count: Array
-    ) -> np.ndarray:
-        run = find(log_probs.dtype)
-        fits = log_probs.size and _fit(log_probs, target)
-        if run is None or not fits or not alike(log_probs, grad, count):
-            return general(grad, log_probs, target, ignore_index, count)
-        out, columns = made_like(log_probs), log_probs.shape[-1]
-        run(out, grad, count, log_probs, target, out.size // columns, columns, ignore_index)
-        return out
+    ) -> object:
+        dtype, size = log_probs.dtype, log_probs.size
+        run = find(dtype)
+        if run is None or not size or target.dtype != INT64:
+            return None
+        if grad.dtype != dtype or count.dtype != dtype:
+            return None
+        columns = log_probs.shape[-1]
+        return run, (form(log_probs.shape, dtype),), (size // columns, columns, ignore_index)
 
-    return cross_entropy_backward
-
-
-def _fit(x: Array, target: Array) -> bool:
-    return x.flags.c_contiguous and target.dtype == INT64 and target.flags.c_contiguous
+    return prepared("cross_entropy_backward", "aaasa", prepare, general)
 
 
 KERNELS: dict[str, Kernel] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -18,12 +17,13 @@ from flambeau_native.kernels._common import (
     Kernel,
     alike,
     compiled,
+    form,
     made,
     made_like,
     otherwise,
+    prepared,
     zeros,
 )
-from flambeau_numpy.extending import THRESHOLD, empty
 
 Indices = Sequence[Array | None]
 _index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sort")
@@ -56,20 +56,24 @@ def _flat(a: Array, index: Array) -> bool:
     )
 
 
-def take(a: Array, rows: Array, _empty: Any = np.empty, _limit: int = THRESHOLD) -> Array:
-    """The entries of `a` along its first dimension that `rows` names."""
-    shape, size = a.shape, a.nbytes
-    if not _flat(a, rows) or not size:
-        return a.take(rows, 0)
-    count, width = rows.size, size // shape[0]
-    make = _empty if count * width < _limit else empty
-    out = make((*rows.shape, *shape[1:]), a.dtype)
-    words = _WORDS.get(width)
+def _prepare_take(a: Array, rows: Array, *settings: object) -> object:
+    if rows.dtype != INT64 or not a.size or a.dtype.kind == "V":
+        return None
+    shape, width = (*rows.shape, *a.shape[1:]), a.nbytes // a.shape[0]
+    words, forms = _WORDS.get(width), (form(shape, a.dtype),)
     if words is not None:
-        words(out, a, rows, 1, shape[0], count, 1)
-    else:
-        native.take(out, a, rows, count, width, shape[0])
-    return out
+        return words, forms, (1, a.shape[0], rows.size, 1)
+    return native.take, forms, (rows.size, width, a.shape[0])
+
+
+def _take(a: Array, rows: Array, *settings: object) -> Array:
+    return a.take(rows, 0)
+
+
+take = prepared("take", "aa", _prepare_take, _take)
+"""The entries of an array along its first dimension that an array of indices names."""
+
+embedding = prepared("embedding", "aass", _prepare_take, _take)
 
 
 def index(a: Array, indices: Indices) -> Array:
@@ -79,24 +83,18 @@ def index(a: Array, indices: Indices) -> Array:
     return _index(a, indices)
 
 
-def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool) -> Array:
-    return take(weight, indices)
-
-
-def gather(
-    a: Array, dim: int, index: Array, _empty: Any = np.empty, _limit: int = THRESHOLD
-) -> Array:
+def _prepare_gather(a: Array, dim: int, index: Array) -> object:
     words = _WORDS.get(a.itemsize)
-    shape, wanted, count = a.shape, index.shape, index.size
-    if words is None or not count or not wanted or not _flat(a, index):
-        return _gather(a, dim, index)
-    last = dim + 1
+    shape, wanted, last = a.shape, index.shape, dim + 1
+    if words is None or not index.size or not wanted or not _flat(a, index):
+        return None
     if shape[:dim] != wanted[:dim] or shape[last:] != wanted[last:]:
-        return _gather(a, dim, index)
-    rows, inner = wanted[dim], prod(shape[last:]) if last < len(shape) else 1
-    out = (_empty if count * a.itemsize < _limit else empty)(wanted, a.dtype)
-    words(out, a, index, count // (rows * inner), shape[dim], rows, inner)
-    return out
+        return None
+    rows, inner = wanted[dim], prod(shape[last:])
+    return words, (form(wanted, a.dtype),), (prod(wanted[:dim]), shape[dim], rows, inner)
+
+
+gather = prepared("gather", "asa", _prepare_gather, _gather)
 
 
 _add_rows, _scatter_add = compiled("add_rows"), compiled("scatter_add")
@@ -196,19 +194,24 @@ def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Arr
     return values, places
 
 
-def topk(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
-    run = _TOPKS.get(a.dtype)
+def _prepare_topk(a: Array, k: int, dim: int, largest: bool) -> object:
+    run, shape = _TOPKS.get(a.dtype), a.shape
+    if run is None or not a.size or dim != len(shape) - 1 or not 0 < k <= _FEW:
+        return None
+    kept = (*shape[:-1], k)
+    forms = form(kept, a.dtype), form(kept, INT64)
+    return run, forms, (a.size // shape[-1], shape[-1], k, largest)
+
+
+def _many(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     last = a.ndim > 0 and a.ndim - 1 == dim and a.flags.c_contiguous and a.size
-    if run is None or not last:
+    if a.dtype not in _TOPKS or not last:
         return _topk(a, k, dim, largest)
-    if not 0 < k <= _FEW:
-        values, places = sort(a, dim, largest, True)
-        return values[..., :k].copy(), places[..., :k].copy()
-    shape = (*a.shape[:-1], k)
-    values, places = made(shape, a.dtype), made(shape, INT64)
-    n = a.shape[-1]
-    run(values, places, a, a.size // n, n, k, largest)
-    return values, places
+    values, places = sort(a, dim, largest, True)
+    return values[..., :k].copy(), places[..., :k].copy()
+
+
+topk = prepared("topk", "asss", _prepare_topk, _many)
 
 
 KERNELS: dict[str, Kernel] = {

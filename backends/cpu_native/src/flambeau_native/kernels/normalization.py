@@ -4,44 +4,43 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
 from flambeau_native.kernels._common import (
     Array,
     Kernel,
-    alike,
     compiled,
+    form,
     halves_by,
-    made,
-    made_like,
     otherwise,
+    prepared,
 )
+
+Sizes = tuple[int, ...]
 
 BLOCKS = 32  # at most so many partial sums of the gradients of weight and bias
 SMALLEST_PLANE = 8  # elements; many tinier ones are the NumPy kernel's business, which turns them
 FEW = 4096  # elements in all
 
 
+def _fit(x: Array, *others: Array | None) -> bool:
+    """Whether all have elements and the dtype of `x`, or are absent."""
+    return x.size > 0 and all(a is None or a.dtype == x.dtype for a in others)
+
+
 def _make_layer_norm() -> Kernel:
     general = halves_by(lambda: layer_norm, otherwise("layer_norm"))
     find = compiled("layer_norm").get
 
-    def layer_norm(
-        x: Array,
-        weight: Array | None,
-        bias: Array | None,
-        normalized_shape: tuple[int, ...],
-        eps: float,
-    ) -> tuple[np.ndarray, ...]:
+    def prepare(
+        x: Array, weight: Array | None, bias: Array | None, normalized_shape: Sizes, eps: float
+    ) -> object:
         run = find(x.dtype)
-        if run is None or not x.size or not alike(x, weight, bias):
-            return general(x, weight, bias, normalized_shape, eps)
+        if run is None or not _fit(x, weight, bias):
+            return None
         columns, lead = prod(normalized_shape), x.shape[: x.ndim - len(normalized_shape)]
-        kept = (*lead, *[1] * len(normalized_shape))
-        out, mean, invstd = made_like(x), np.empty(kept, x.dtype), np.empty(kept, x.dtype)
-        run(out, mean, invstd, x, weight, bias, x.size // columns, columns, eps)
-        return out, mean, invstd
+        kept = form((*lead, *[1] * len(normalized_shape)), x.dtype)
+        return run, (form(x.shape, x.dtype), kept, kept), (x.size // columns, columns, eps)
 
+    layer_norm = prepared("layer_norm", "aaass", prepare, general)
     return layer_norm
 
 
@@ -49,27 +48,25 @@ def _make_layer_norm_backward() -> Kernel:
     general = halves_by(lambda: layer_norm_backward, otherwise("layer_norm_backward"))
     find = compiled("layer_norm_backward").get
 
-    def layer_norm_backward(
+    def prepare(
         grad: Array,
         x: Array,
         weight: Array | None,
         mean: Array,
         invstd: Array,
-        normalized_shape: tuple[int, ...],
-    ) -> tuple[np.ndarray, ...]:
+        normalized_shape: Sizes,
+    ) -> object:
         run = find(x.dtype)
-        if run is None or not x.size or not alike(x, grad, weight, mean, invstd):
-            return general(grad, x, weight, mean, invstd, normalized_shape)
+        if run is None or not _fit(x, grad, weight, mean, invstd):
+            return None
         columns = prod(normalized_shape)
         rows = x.size // columns
         block = max(8, -(-rows // BLOCKS))
-        out = made_like(x)
-        over_weight, over_bias = (np.empty(normalized_shape, x.dtype) for _ in "wb")
-        parts = made((-(-rows // block), 2, columns), x.dtype)
-        arrays = (out, over_weight, over_bias, parts, grad, x, weight, mean, invstd)
-        run(*arrays, rows, columns, block)
-        return out, over_weight, over_bias
+        over = form(normalized_shape, x.dtype)
+        parts = form((-(-rows // block), 2, columns), x.dtype)
+        return run, (form(x.shape, x.dtype), over, over, parts), (rows, columns, block), (0, 1, 2)
 
+    layer_norm_backward = prepared("layer_norm_backward", "aaaaas", prepare, general)
     return layer_norm_backward
 
 
@@ -82,52 +79,43 @@ def _planes(x: Array) -> tuple[int, int, int] | None:
 
 
 def _make_batch_norm() -> Kernel:
-    general, find = otherwise("batch_norm"), compiled("batch_norm").get
+    find = compiled("batch_norm").get
 
-    def batch_norm(
+    def prepare(
         x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array
-    ) -> np.ndarray:
+    ) -> object:
         run, sizes = find(x.dtype), _planes(x)
-        if run is None or sizes is None or not alike(x, weight, bias, mean, invstd):
-            return general(x, weight, bias, mean, invstd)
-        out = made_like(x)
-        run(out, x, weight, bias, mean, invstd, *sizes)
-        return out
+        if run is None or sizes is None or not _fit(x, weight, bias, mean, invstd):
+            return None
+        return run, (form(x.shape, x.dtype),), sizes
 
-    return batch_norm
+    return prepared("batch_norm", "aaaaa", prepare, otherwise("batch_norm"))
 
 
 def _make_batch_norm_train() -> Kernel:
-    general, find = otherwise("batch_norm_train"), compiled("batch_norm_train").get
+    find = compiled("batch_norm_train").get
 
-    def batch_norm_train(
-        x: Array, weight: Array | None, bias: Array | None, eps: float
-    ) -> tuple[np.ndarray, ...]:
+    def prepare(x: Array, weight: Array | None, bias: Array | None, eps: float) -> object:
         run, sizes = find(x.dtype), _planes(x)
-        if run is None or sizes is None or not alike(x, weight, bias):
-            return general(x, weight, bias, eps)
-        out, mean, invstd = made_like(x), np.empty(sizes[1], x.dtype), np.empty(sizes[1], x.dtype)
-        run(out, mean, invstd, x, weight, bias, *sizes, eps)
-        return out, mean, invstd
+        if run is None or sizes is None or not _fit(x, weight, bias):
+            return None
+        of_channels = form((sizes[1],), x.dtype)
+        return run, (form(x.shape, x.dtype), of_channels, of_channels), (*sizes, eps)
 
-    return batch_norm_train
+    return prepared("batch_norm_train", "aaas", prepare, otherwise("batch_norm_train"))
 
 
 def _make_batch_norm_backward() -> Kernel:
-    general, find = otherwise("batch_norm_backward"), compiled("batch_norm_backward").get
+    find = compiled("batch_norm_backward").get
 
-    def batch_norm_backward(
-        grad: Array, x: Array, weight: Array | None, mean: Array, invstd: Array
-    ) -> tuple[np.ndarray, ...]:
+    def prepare(grad: Array, x: Array, weight: Array | None, mean: Array, invstd: Array) -> object:
         run, sizes = find(x.dtype), _planes(x)
-        if run is None or sizes is None or not alike(x, grad, weight, mean, invstd):
-            return general(grad, x, weight, mean, invstd)
-        out = made_like(x)
-        over_weight, over_bias = np.empty(sizes[1], x.dtype), np.empty(sizes[1], x.dtype)
-        run(out, over_weight, over_bias, grad, x, weight, mean, invstd, *sizes)
-        return out, over_weight, over_bias
+        if run is None or sizes is None or not _fit(x, grad, weight, mean, invstd):
+            return None
+        of_channels = form((sizes[1],), x.dtype)
+        return run, (form(x.shape, x.dtype), of_channels, of_channels), sizes
 
-    return batch_norm_backward
+    return prepared("batch_norm_backward", "aaaaa", prepare, otherwise("batch_norm_backward"))
 
 
 KERNELS: dict[str, Kernel] = {

@@ -5,19 +5,26 @@ Sums of short runs are taken in the dtype and added up in float64.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, halves_by, otherwise
+from flambeau_native.kernels._common import (
+    INT64,
+    Array,
+    Kernel,
+    compiled,
+    form,
+    halves_by,
+    otherwise,
+    prepared,
+)
 
 Dims = tuple[int, ...]
 
 
-@lru_cache(maxsize=1024)  # the gradients of a network are summed over the same few
 def _folded(shape: Dims, dims: Dims, keepdim: bool) -> tuple[Dims, int, int, int] | None:
     """The shape of a result, and the sizes before, of and after `dims`.
 
@@ -43,81 +50,123 @@ def _is_of_channels(dims: Dims, rank: int) -> bool:
 
 def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
     """The kernel of a reduction: the compiled `function` where it applies, else that of NumPy."""
-    general = halves_by(lambda: kernel, otherwise(name))
+    elsewhere = halves_by(lambda: kernel, otherwise(name))
     find = compiled(function or name).get
-    made = np.empty
-    smallest = 512 if name in ("sum", "prod") else 0  # elements, from which on a ufunc is slower
-
-    def kernel(a: Array, dims: Dims, keepdim: bool) -> Any:
-        size, shape = a.size, a.shape
-        if size < smallest and len(dims) < len(shape):
-            return general(a, dims, keepdim)
-        dtype = a.dtype
-        run = find(dtype)
-        if run is None or not size or not a.flags.c_contiguous:
-            if run is not None and size and a.flags.f_contiguous:
-                # In the order of memory: W.t() over its rows has the bits of W over its columns.
-                last = a.ndim - 1
-                flipped = kernel(a.T, tuple(sorted(last - d for d in dims)), keepdim)
-                return np.asarray(flipped.T, order="C")
-            return general(a, dims, keepdim)
-        folded = _folded(shape, dims, keepdim)
-        if folded is None:
-            if divides and not mean and _is_of_channels(dims, len(shape)):
-                of_images = kernel(a, (0,), False)
-                found = kernel(of_images, tuple(range(1, of_images.ndim)), False)
-                return found.reshape([1, -1, *[1] * (len(shape) - 2)]) if keepdim else found
-            return general(a, dims, keepdim)
-        left, before, count, after = folded
-        out = made(left, dtype)
-        if divides:
-            run(out, a, before, count, after, count if mean else 1.0)
-        else:
-            run(out, a, before, count, after)
-        return out
-
     divides = (function or name) == "sum"
+
+    def prepare(a: Array, dims: Dims, keepdim: bool) -> object:
+        run, folded = find(a.dtype), _folded(a.shape, dims, keepdim)
+        if run is None or not a.size or folded is None:
+            return None
+        left, *sizes = folded
+        if divides:
+            sizes.append(folded[2] if mean else 1)
+        return run, (form(left, a.dtype),), tuple(sizes)
+
+    def general(a: Array, dims: Dims, keepdim: bool) -> Any:
+        if find(a.dtype) is not None and a.size:
+            rank = a.ndim
+            if a.flags.f_contiguous and not a.flags.c_contiguous:
+                # In the order of memory: W.t() over its rows has the bits of W over its columns.
+                flipped = kernel(a.T, tuple(sorted(rank - 1 - d for d in dims)), keepdim)
+                return np.asarray(flipped.T, order="C")
+            of_channels = divides and not mean and rank > 2 and _is_of_channels(dims, rank)
+            if of_channels and a.flags.c_contiguous:
+                of_images = kernel(a, (0,), False)
+                found = kernel(of_images, tuple(range(1, rank - 1)), False)
+                return found.reshape([1, -1, *[1] * (rank - 2)]) if keepdim else found
+        return elsewhere(a, dims, keepdim)
+
+    kernel = prepared(name, "ass", prepare, general)
     return kernel
 
 
 def _make_var() -> Kernel:
     general, find = halves_by(lambda: var, otherwise("var")), compiled("var").get
 
-    def var(a: Array, dims: Dims, correction: float, keepdim: bool) -> object:
-        run, rank = find(a.dtype), a.ndim
-        kept = rank - len(dims)
-        if run is None or not a.size or not a.flags.c_contiguous or min(dims, default=0) < kept:
-            return general(a, dims, correction, keepdim)
+    def prepare(a: Array, dims: Dims, correction: float, keepdim: bool) -> object:
+        run, kept = find(a.dtype), a.ndim - len(dims)
+        if run is None or not a.size or min(dims, default=0) < kept:
+            return None
         left = a.shape[:kept]
-        count = a.size // prod(left)
-        out = np.empty((*left, *[1] * len(dims)) if keepdim else left, a.dtype)
-        if (divisor := count - correction) <= 0:
-            return general(a, dims, correction, keepdim)
-        run(out, a, out.size, count, divisor)
-        return out
+        count, rows = prod(a.shape[kept:]), prod(left)
+        out = (*left, *[1] * len(dims)) if keepdim else left
+        return run, (form(out, a.dtype),), (rows, count, float(max(0, count - correction)))
 
+    var = prepared("var", "asss", prepare, general)
     return var
 
 
 def _make_extreme(name: str) -> Kernel:
-    """The least or greatest of a whole array of indices, whose range every op on them checks."""
-    general, run = otherwise(name), getattr(native, f"{name}_i64", None)
+    """The least or greatest; of int64 that of a whole array, whose range ops on indices check."""
+    general, run_of_places = otherwise(name), getattr(native, f"{name}_i64", None)
+    find = compiled(name).get
 
-    def extreme(a: Array, dims: Dims, keepdim: bool) -> object:
-        if a.size < 1024 or run is None:
-            return general(a, dims, keepdim)
-        if a.dtype != INT64 or len(dims) != a.ndim or not a.flags.c_contiguous:
-            return general(a, dims, keepdim)
-        out = np.empty((1,) * a.ndim if keepdim else (), INT64)
-        run(out, a, a.size)
-        return out
+    def prepare(a: Array, dims: Dims, keepdim: bool) -> object:
+        if run_of_places is not None and a.dtype == INT64 and len(dims) == a.ndim and a.size:
+            left = (1,) * a.ndim if keepdim else ()
+            return run_of_places, (form(left, INT64),), (a.size,)
+        run, folded = find(a.dtype), _folded(a.shape, dims, keepdim)
+        if run is None or not a.size or folded is None:
+            return None
+        left, *sizes = folded
+        return run, (form(left, a.dtype),), tuple(sizes)
 
-    return extreme
+    return prepared(name, "ass", prepare, general)
+
+
+def _make_extremum() -> Kernel:
+    general, greatest, least = otherwise("extremum"), compiled("amax_at"), compiled("amin_at")
+
+    def prepare(a: Array, dim: int, keepdim: bool, largest: bool) -> object:
+        run, shape = (greatest if largest else least).get(a.dtype), a.shape
+        if run is None or not a.size or dim != len(shape) - 1:
+            return None
+        left = (*shape[:-1], 1) if keepdim else shape[:-1]
+        forms = form(left, a.dtype), form(left, INT64)
+        return run, forms, (a.size // shape[-1], shape[-1])
+
+    return prepared("extremum", "asss", prepare, general)
+
+
+def _make_place(name: str) -> Kernel:
+    general, find = otherwise(f"arg{name}"), compiled(f"a{name}_at").get
+
+    def prepare(a: Array, dim: int, keepdim: bool) -> object:
+        run, shape = find(a.dtype), a.shape
+        if run is None or not a.size or dim != len(shape) - 1:
+            return None
+        left = (*shape[:-1], 1) if keepdim else shape[:-1]
+        forms = form(left, a.dtype), form(left, INT64)
+        return run, forms, (a.size // shape[-1], shape[-1]), (1,)
+
+    return prepared(f"arg{name}", "ass", prepare, general)
+
+
+_BOOL = np.dtype(np.bool_)
+
+
+def _make_truth(name: str) -> Kernel:
+    find = {**compiled(name), _BOOL: getattr(native, f"{name}_b8", None)}.get
+
+    def prepare(a: Array, dims: Dims, keepdim: bool) -> object:
+        run, folded = find(a.dtype), _folded(a.shape, dims, keepdim)
+        if run is None or not a.size or folded is None:
+            return None
+        left, *sizes = folded
+        return run, (form(left, _BOOL),), tuple(sizes)
+
+    return prepared(name, "ass", prepare, otherwise(name))
 
 
 KERNELS: dict[str, Kernel] = {
     "amin": _make_extreme("amin"),
     "amax": _make_extreme("amax"),
+    "extremum": _make_extremum(),
+    "argmax": _make_place("max"),
+    "argmin": _make_place("min"),
+    "all": _make_truth("all"),
+    "any": _make_truth("any"),
     "sum": reduction("sum"),
     "mean": reduction("mean", "sum", mean=True),
     "prod": reduction("prod"),

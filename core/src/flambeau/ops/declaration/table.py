@@ -65,9 +65,10 @@ class Op:
             they have on devices with strides if one of those has; 0 if none does.
         joint: the places of the inputs that `jointly` names; `joint_zeros`: what it says of zeros.
         run: what a call does.
+        head: a call for the first of several results, which makes others if they are to be kept.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "run")
+    __slots__ = ("__dict__", "__weakref__", "head", "run")
     __call__: Callable[..., Any]
 
     def __init__(
@@ -116,6 +117,7 @@ class Op:
         self.alone = self.places == (0,) and results == 1 and type(self)._run is Op._run
         plain = self.inputs_at and type(self)._run is Op._run
         self.run: Callable[..., Any] = self._first if plain else self._run
+        self.head: Callable[..., Any] = self._first_head if plain else self._head
         self.rules: list[Rule] = []
         self.joint: tuple[int, ...] = ()
         self.joint_zeros = False
@@ -261,6 +263,15 @@ class Op:
         covered = {name for rule in self.rules for name in rule.inputs}
         return "given" if covered else "undeclared"
 
+    def by_order(
+        self,
+        kernel: Callable[..., Any],
+        otherwise: Callable[..., Any],
+        is_contiguous: Callable[..., bool],
+    ) -> Callable[..., Any]:
+        """`kernel` where the operands that order the results are row-major, else `otherwise`."""
+        return written.by_order(self, kernel, otherwise, is_contiguous)
+
     def public(self) -> Callable[..., Any]:
         """The public function of this name, for ``__torch_function__``."""
         import flambeau
@@ -326,6 +337,13 @@ class Op:
         """The first call, which writes `_run` out for the op's inputs."""
         self.run = written.running(self)
         return self.run(*args)
+
+    def _first_head(self, *args: object) -> Tensor:
+        self.head = written.running(self, head=True)
+        return self.head(*args)
+
+    def _head(self, *args: object) -> Tensor:
+        return self.run(*args)[0]
 
     def _run(self, *args: Any) -> Any:
         """Run on any arguments: the first input may be absent."""

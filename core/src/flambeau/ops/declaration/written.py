@@ -46,14 +46,16 @@ _RUN = """\
 def run({args}):
     x = {first}
     if x is None:
-        return op._run({args})
+        return op._run({args}){part}
     be = x._be
     g = x._rg{inputs}{checks}
     kernel = be.{name}
     try:
         r = kernel({native})
     except be.error as error:
-        raise kernel_error(op.name, error, ({args},)) from error
+        raise kernel_error(op.name, error, ({args},)) from error{end}
+"""
+_END = """
     if type(r) is tuple:
         t = wrapped(be, r)
     else:
@@ -68,8 +70,19 @@ def run({args}):
             return t
     if g and op.differentiable and recording():
         op.record(({args},), t)
-    return t
-"""
+    return t"""
+# Of several results the first, and the others only if its history wants them.
+_END_OF_HEAD = """
+    if g and op.differentiable and recording():
+        t = wrapped(be, r)
+        op.record(({args},), t)
+        return t[0]
+    t = new(Tensor)
+    t._a = r = r[0] if type(r[0]) is be.array else be.to_array(r[0])
+    t._be = be
+    t.dtype = be.dtype_of(r)
+    t._rg = False
+    return t"""
 _ONE = """
     if a{i} is None:
         n{i} = None
@@ -78,7 +91,7 @@ _ONE = """
         if a{i}._rg:
             g = True
     else:
-        return elsewhere(op, ({args},))"""
+        return elsewhere(op, ({args},)){part}"""
 _LIST = """
     n{i} = []
     for t in a{i}:
@@ -89,16 +102,19 @@ _LIST = """
             if t._rg:
                 g = True
         else:
-            return elsewhere(op, ({args},))
+            return elsewhere(op, ({args},)){part}
     n{i} = tuple(n{i})"""
 
 
-def running(op: Op) -> Callable[..., Any]:
-    """``run(*arguments)``: `Op._run` for the inputs of one op, of which the first is there."""
+def running(op: Op, head: bool = False) -> Callable[..., Any]:
+    """``run(*arguments)``: `Op._run` for the inputs of one op, of which the first is there.
+
+    With `head` what `Op.head` does instead.
+    """
     names = [f"a{i}" for i in range(len(op.params))]
     args = ", ".join(names)
     native = list(names)
-    inputs = ""
+    inputs, part = "", "[0]" if head else ""
     place, kind = op.inputs_at[0]
     first = names[place] if kind is TENSOR else f"{names[place]}[0] if {names[place]} else None"
     for i, kind in op.inputs_at:
@@ -106,7 +122,10 @@ def running(op: Op) -> Callable[..., Any]:
             native[i] = "x._a"
             continue
         native[i] = f"n{i}"
-        inputs += (_ONE if kind is TENSOR else _LIST).format(i=i, args=args)
+        inputs += (_ONE if kind is TENSOR else _LIST).format(i=i, args=args, part=part)
+    end = (_END_OF_HEAD if head else _END).format(
+        args=args, dtype={"same": "x.dtype", None: "be.dtype_of(r)"}.get(op.out, "op.out")
+    )
     text = _RUN.format(
         name=op.name,
         args=args,
@@ -114,7 +133,8 @@ def running(op: Op) -> Callable[..., Any]:
         inputs=inputs,
         checks=f"\n    op.checks({args})" if op.checks else "",
         native=", ".join(native),
-        dtype={"same": "x.dtype", None: "be.dtype_of(r)"}.get(op.out, "op.out"),
+        part=part,
+        end=end,
     )
     names_of_run = {
         "Tensor": _dispatch.Tensor_,
@@ -148,6 +168,29 @@ def wrapped(be: BoundBackend, arrays: tuple[Any, ...]) -> tuple[Tensor, ...]:
         t._rg = False
         found.append(t)
     return tuple(found)
+
+
+# A kernel where the first operands are row-major, which of most ops all are.
+_ORDERED = """\
+def kept({args}):
+    if {rows}:
+        return kernel({args})
+    return otherwise({args})
+"""
+
+
+def by_order(
+    op: Op,
+    kernel: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    is_contiguous: Callable[..., bool],
+) -> Callable[..., Any]:
+    """`kernel`, but `otherwise` where one of the operands that order the results has gaps."""
+    names = [f"a{i}" for i in range(len(op.params))]
+    rows = " and ".join([f"is_contiguous({name})" for name in names[: op.ordered_by]])
+    text = _ORDERED.format(args=", ".join(names), rows=rows)
+    names_of_kept = {"kernel": kernel, "otherwise": otherwise, "is_contiguous": is_contiguous}
+    return compiled(text, names_of_kept, f"{op.name}, in order")
 
 
 # What formulas keep of the edges `e`, the arguments `a` and the result `r`.

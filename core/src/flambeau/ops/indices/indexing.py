@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from flambeau._autograd.modes import no_grad
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
+from flambeau._dispatch.arguments import (
+    broadcast_shapes,
+    checked,
+    dim_of,
+    is_within,
+    need_tensor,
+)
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.keywords import documented
 from flambeau._dispatch.promotion import fitting, python_number
@@ -266,11 +272,15 @@ def gather(
     tensor([[1, 1],
             [4, 3]])
     """
-    x = need_tensor(input, "gather", "input")
-    rank = len(x._a.shape)
+    x = input if type(input) is Tensor else need_tensor(input, "gather", "input")
+    shape = x._a.shape
+    rank = len(shape)
     d = dim_of(dim, rank)
-    _check_index_rank("gather", x, d, need_tensor(index, "gather", "index"))
-    i = _places("gather", x, d, index)
+    i = index if type(index) is Tensor else need_tensor(index, "gather", "index")
+    if i._a.shape != shape:
+        _check_index_rank("gather", x, d, i)
+    if not (rank and i.dtype is D.int64 and is_within(i, shape[d])):
+        i = _places("gather", x, d, i)
     if not rank or not i._a.shape:
         flat = _gather(x.reshape((-1,)), 0, i.reshape((-1,)))
         return deliver(
@@ -455,14 +465,17 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     >>> fb.index_select(fb.tensor([10, 20, 30]), 0, fb.tensor([2, 0]))
     tensor([30, 10])
     """
-    x = need_tensor(input, "index_select", "input")
+    x = input if type(input) is Tensor else need_tensor(input, "index_select", "input")
     shape = x._a.shape
     d = dim_of(dim, len(shape))
-    if len(need_tensor(index, "index_select", "index")._a.shape) > 1:
+    i = index if type(index) is Tensor else need_tensor(index, "index_select", "index")
+    rank = len(i._a.shape)
+    if rank > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    text = "index out of range in self"
-    i = checked_index(index, shape[d] if shape else 1, "index_select", IndexError, text)
-    i = i if len(i._a.shape) == 1 else i.reshape((-1,))
+    size = shape[d] if shape else 1
+    if i.dtype is not D.int64 or not is_within(i, size):
+        i = checked_index(i, size, "index_select", IndexError, "index out of range in self")
+    i = i if rank else i.reshape((-1,))
     if shape:
         result = _index(x, (*(None,) * d, i) if d else (i,)).contiguous()
     else:
@@ -526,6 +539,8 @@ def wrapped_index(index: Tensor, size: int, name: str, dim: int = 0) -> Tensor:
     Raises:
         IndexError: an entry is out of range.
     """
+    if index.dtype is D.int64 and is_within(index, size):
+        return index
     text = "index {index} is out of bounds for dimension {} with size {}"
     if not size:
         text = "index {index} is out of bounds for dimension with size 0: it is dimension {}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flambeau._autograd.modes import is_grad_enabled, no_grad
-from flambeau._dispatch.arguments import checked, need_tensor
+from flambeau._dispatch.arguments import checked, is_within, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -100,7 +100,8 @@ def embedding(
             [3., 4.]])
     """
     w, i = operands("embedding", weight, indices)
-    i = checked_rows(w, i, IndexError, "index out of range in self: embedding has {} rows")
+    if not is_within(i, w._a.shape[0]):
+        i = checked_rows(w, i, IndexError, "index out of range in self: embedding has {} rows")
     return looked_up(w, i, padding_idx, scale_grad_by_freq, sparse)
 
 
@@ -162,8 +163,10 @@ def _refuse_by_frequency(grad: Tensor) -> None:
 def operands(name: str, weight: object, indices: object) -> tuple[Tensor, Tensor]:
     """A table and int64 indices, once they may be."""
     w, i = need_tensor(weight, name, "weight"), need_tensor(indices, name, "indices")
-    if w.dim() != 2:
+    if len(w._a.shape) != 2:
         raise RuntimeError(f"{name}: 'weight' must be 2-D, got shape {list(w.shape)}")
+    if i.dtype is D.int64:
+        return w, i
     if i.dtype not in (D.int32, D.int64):
         raise RuntimeError(f"{name}: expected indices of int32 or int64, got {i.dtype}")
     return w, cast(i, D.int64)

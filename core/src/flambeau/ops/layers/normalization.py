@@ -361,6 +361,10 @@ def batch_norm(
         assert running_mean is not None and running_var is not None
         invstd = cast((wide(running_var) + eps).rsqrt(), running_var.dtype)
         return _batch_norm(x, weight, bias, running_mean, invstd)
+    if 0 not in x._a.shape:
+        need_number(momentum, "batch_norm", "momentum")
+    if running_mean is None:
+        return _batch_norm_train.head(x, weight, bias, eps)
     result, mean, invstd = _batch_norm_train(x, weight, bias, eps)
     if x.numel():
         count = x.numel() // x.shape[1]
@@ -380,7 +384,6 @@ def _follow(
     eps: float,
 ) -> None:
     """Move the running statistics towards those of `count` numbers for each channel."""
-    need_number(momentum, "batch_norm", "momentum")
     if running_mean is not None:
         running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
     if running_var is not None:
@@ -433,7 +436,7 @@ def layer_norm(
     need_floating(x, "layer_norm", "input")
     if others:
         _check_dtypes("layer_norm", x, {"weight": weight, "bias": bias})
-    return _layer_norm(x, weight, bias, shape, eps)[0]
+    return _layer_norm.head(x, weight, bias, shape, eps)
 
 
 def _check_dtypes(name: str, x: Tensor, others: dict[str, Tensor | None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from flambeau._dispatch.arguments import checked, need_number, need_tensor
+from flambeau._dispatch.arguments import checked, is_within, need_number, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -249,8 +249,10 @@ def cross_entropy(
         return _probability_loss(x, t, weight, reduction, ignore_index, label_smoothing)
     if reduction == "mean" and weight is None and not label_smoothing:
         t = class_targets("cross_entropy", x, t, None, ignore_index)
-        rows = x if x.dim() == 2 else x.unsqueeze(0) if x.dim() == 1 else _rows(x)
-        return _cross_entropy(rows, t if t.dim() == 1 else t.reshape((-1,)), ignore_index)[0]
+        rank = len(x._a.shape)
+        rows = x if rank == 2 else x.unsqueeze(0) if rank == 1 else _rows(x)
+        flat = t if len(t._a.shape) == 1 else t.reshape((-1,))
+        return _cross_entropy.head(rows, flat, ignore_index)
     log_probs = log_softmax(x, min(1, x.dim() - 1)) if x.dim() else x
     loss = nll_loss(log_probs, t, weight, reduction, ignore_index)
     if not label_smoothing:
@@ -286,6 +288,8 @@ def class_targets(
     classes = scores[min(1, len(scores) - 1)]
     if weight is not None:
         _check_class_weight(x, weight, classes)
+    if target.dtype is D.int64 and is_within(target, classes):
+        return target
     text = "Target {index} is out of bounds."
     return checked(cast(target, D.int64), classes, IndexError, text, (), allowed=ignore_index)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
@@ -161,7 +162,7 @@ def _maxima(where: str, input: Tensor, output_size: object, rank: int) -> tuple[
     size = _checked(where, x, output_size, rank)
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
-    unbatched = x.dim() == rank + 1
+    unbatched = len(x._a.shape) == rank + 1
     batch = x.unsqueeze(0) if unbatched else x
     if rank == 1:
         batch, size = batch.unsqueeze(2), (1, *size)
@@ -172,12 +173,12 @@ def _maxima(where: str, input: Tensor, output_size: object, rank: int) -> tuple[
 
 
 def _largest_of_spans(x: Tensor, wanted: Sizes) -> tuple[Tensor, Tensor]:
-    if 0 in wanted or not x.numel():
+    if 0 in wanted or 0 in x._a.shape:
         shape = (*x.shape[:2], *wanted)
         empty = zeros(shape, dtype=D.int64, device=x.device)
         return x.sum() * zeros(shape, dtype=x.dtype, device=x.device), empty
     pool = _adaptive_max_pool2d if len(wanted) == 2 else _adaptive_max_pool3d
-    return pool(x, tuple(wanted))
+    return pool(x, wanted)
 
 
 @composite(results=2, ordered_by=1)
@@ -223,6 +224,18 @@ def _places(size: int, count: int) -> Places:
 
 def _checked(where: str, x: Tensor, output_size: Any, rank: int) -> Sizes:
     shape = tuple(x._a.shape)
+    if type(output_size) is int:
+        size = _sizes(where, shape, output_size, rank)
+    else:  # a tuple of floats equals one of integers
+        given = tuple(output_size) if isinstance(output_size, list) else output_size
+        size = _sizes.__wrapped__(where, shape, given, rank)
+    if max(size) > _MANY and x._be.device.type != "meta":
+        x.new_empty((*shape[: len(shape) - rank], *size))
+    return size
+
+
+@lru_cache(maxsize=256)  # a network pools the same few shapes over and over
+def _sizes(where: str, shape: Sizes, output_size: Any, rank: int) -> Sizes:
     count = len(shape)
     if count not in (rank + 1, rank + 2):
         raise RuntimeError(
@@ -235,7 +248,7 @@ def _checked(where: str, x: Tensor, output_size: Any, rank: int) -> Sizes:
             f"input has sizes {list(shape)} with dimension {count - rank + sides.index(0)} being "
             "empty"
         )
-    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * rank
+    given = output_size if isinstance(output_size, tuple) else (output_size,) * rank
     if len(given) != rank:
         raise RuntimeError(f"{where}: output_size must be {rank}, got {list(given)}")
     size = tuple([n if m is None else operator.index(m) for n, m in zip(sides, given, strict=True)])
@@ -246,6 +259,4 @@ def _checked(where: str, x: Tensor, output_size: Any, rank: int) -> Sizes:
         )
     if max(size) >= 1 << 31:  # before lists of windows are made
         raise RuntimeError(f"{where}: output_size {list(given)} is too large")
-    if max(size) > _MANY and x._be.device.type != "meta":
-        x.new_empty((*shape[: count - rank], *size))
     return size

@@ -188,7 +188,7 @@ def max_pool2d(
     tensor([[[ 5.,  7.],
              [13., 15.]]])
     """
-    return max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+    return _maxima(2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @public(method=False)
@@ -276,7 +276,7 @@ def max_pool3d(
     >>> fb.max_pool3d(fb.arange(16.0).reshape(1, 2, 2, 4), 2)
     tensor([[[[13., 15.]]]])
     """
-    return max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+    return _maxima(3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @public(method=False)
@@ -301,6 +301,23 @@ def max_pool3d_with_indices(
     return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+def _maxima(
+    rank: int,
+    input: Tensor,
+    kernel_size: object,
+    stride: object,
+    padding: object,
+    dilation: object,
+    ceil_mode: bool,
+) -> Tensor:
+    """The maxima of images or volumes, without their places."""
+    x = _ordered(f"max_pool{rank}d", input)
+    how = kernel_size, stride, padding, dilation, ceil_mode
+    batch, sizes = window(f"max_pool{rank}d", rank, x, *how)
+    values = _OF_RANK[rank].head(batch, *sizes, bool(ceil_mode))
+    return values if batch is x else values.squeeze(0)
+
+
 def _pooled(
     rank: int,
     input: Tensor,
@@ -311,14 +328,23 @@ def _pooled(
     ceil_mode: bool,
 ) -> tuple[Tensor, Tensor]:
     where = f"max_pool{rank}d"
-    x = need_tensor(input, where, "input")
-    if x.dtype is D.bool_ or x.dtype.is_complex:
-        raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
+    x = _ordered(where, input)
     batch, how = window(where, rank, x, kernel_size, stride, padding, dilation, ceil_mode)
     if rank == 1:  # a signal is an image of height 1
         flat = [(fill, *s) for fill, s in zip((1, 1, 0, 1), how, strict=True)]
         both = _max_pool2d(batch.unsqueeze(2), *flat, bool(ceil_mode))
         values, indices = (r.squeeze(2) for r in both)
     else:
-        values, indices = (_max_pool2d, _max_pool3d)[rank - 2](batch, *how, bool(ceil_mode))
+        values, indices = _OF_RANK[rank](batch, *how, bool(ceil_mode))
     return (values, indices) if batch is x else (values.squeeze(0), indices.squeeze(0))
+
+
+_OF_RANK = {2: _max_pool2d, 3: _max_pool3d}
+
+
+def _ordered(where: str, input: Tensor) -> Tensor:
+    """A tensor whose elements have an order."""
+    x = need_tensor(input, where, "input")
+    if x.dtype is D.bool_ or x.dtype.is_complex:
+        raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
+    return x

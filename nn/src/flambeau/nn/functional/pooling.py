@@ -145,8 +145,9 @@ def max_pool2d(
     tensor([[[ 5.,  7.],
              [13., 15.]]])
     """
-    both = fb.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return both if return_indices else both[0]
+    if not return_indices:
+        return fb.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return fb.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool2d_with_indices(
@@ -217,8 +218,9 @@ def max_pool3d(
     >>> fb.nn.functional.max_pool3d(fb.arange(16.0).reshape(1, 2, 2, 4), 2)
     tensor([[[[13., 15.]]]])
     """
-    both = fb.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return both if return_indices else both[0]
+    if not return_indices:
+        return fb.max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return fb.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool3d_with_indices(
