@@ -160,3 +160,20 @@ def test_a_script_that_asks_for_a_gradient_is_answered_where_none_are_recorded()
             net.weight.requires_grad_(flag)
             for _ in range(4):
                 assert fb.equal(module(X), net(X))
+
+
+def test_a_function_whose_backward_pass_raises_is_called_as_it_is():
+    class Never(fb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise ArithmeticError("no derivative")
+
+    x = fb.ones(2, requires_grad=True)
+    compiled = counted(lambda x: Never.apply(x) * 2, x)
+    assert "the backward pass raises ArithmeticError" in str(compiled.explain())
+    with pytest.raises(ArithmeticError, match="no derivative"):
+        compiled(x).sum().backward()

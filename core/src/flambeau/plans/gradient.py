@@ -84,10 +84,15 @@ def captured_backward(capture: Capture, result: object, seen: Sequence[Any]) -> 
             grads.append(wrap(be, be.full(tuple(t._a.shape), 1, t.dtype), t.dtype))
     backward.given = [capture.slot(g._a) for g in grads]
     passes = capture.passes
-    found = engine.run(
-        results, grads, retain_graph=True, create_graph=False, inputs=wanted, accumulate=False
-    )
-    capture.passes = passes
+    try:
+        found = engine.run(
+            results, grads, retain_graph=True, create_graph=False, inputs=wanted, accumulate=False
+        )
+    except Exception as error:  # for the pass itself to raise, if there will be one
+        backward.refused = f"the backward pass raises {type(error).__name__}"
+        return backward
+    finally:
+        capture.passes = passes
     for g in found:
         if g is not None and (g.is_sparse or capture.find(g._a) is None):
             backward.refused = "a gradient is none that a plan can give"

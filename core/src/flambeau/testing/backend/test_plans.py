@@ -33,7 +33,8 @@ def outcome(call: Any, args: Any) -> Any:
         found = call(*args)
     except Exception as error:
         return type(error).__name__
-    return [(t.dtype, tuple(t.shape), kit.memory(t)) for t in kit.tensors(found)]
+    results = kit.tensors(found)
+    return [(t.dtype, tuple(t.shape), t.requires_grad, kit.memory(t.detach())) for t in results]
 
 
 @kit.cases("name dtype", captured)
@@ -41,14 +42,18 @@ def test_plans_agree_with_the_op(device: str, name: str, dtype: DType) -> None:
     wrong = []
     for sample in SAMPLES[name][:2]:
         compiled = Compiled(OPS[name], 8, False)
-        found = []
-        for call in (OPS[name], compiled, compiled, compiled):
-            args = realise(sample.args, kit.maker(device), dtype)
-            fb.manual_seed(7)
-            found.append(outcome(call, args))
-        for run, result in zip(("before", "captured", "replayed"), found[1:], strict=True):
-            if result != found[0]:
-                wrong.append(f"{name} ({sample.name}), {run}: {result} instead of {found[0]}")
+        for wants in (False, True):
+            found = []
+            for call in (OPS[name], compiled, compiled, compiled):
+                args = realise(sample.args, kit.maker(device), dtype)
+                for t in kit.tensors(args):
+                    t.requires_grad_(wants and t.is_floating_point())
+                fb.manual_seed(7)
+                found.append(outcome(call, args))
+            for run, result in zip(("before", "captured", "replayed"), found[1:], strict=True):
+                if result != found[0]:
+                    how = f"{name} ({sample.name}), {run}{', with a history' if wants else ''}"
+                    wrong.append(f"{how}: {result} instead of {found[0]}")
     kit.fail_with(wrong)
 
 
