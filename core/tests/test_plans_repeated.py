@@ -169,7 +169,7 @@ def test_a_function_whose_backward_pass_raises_is_called_as_it_is():
             return x.exp()
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx, *grad_outputs):
             raise ArithmeticError("no derivative")
 
     x = fb.ones(2, requires_grad=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.plugin import float32, float64, int64
-from flambeau.plugin.plan import Plan, Slot, Step, slots_in
+from flambeau.plugin.plan import Plan, Slot, Step
 from flambeau_native.extension import native
 from flambeau_native.fusion.layouts import VIEWS, asks, is_dense
 from flambeau_native.kernels import KERNELS
@@ -30,6 +30,7 @@ _METHODS: dict[str, Any] = {
     "permute": np.ndarray.transpose,
     "slice": operator.getitem,
 }
+_FEW = 4096  # numbers of an array that is kept, and not made anew
 Part = tuple[Slot, tuple[slice, ...]]
 
 
@@ -172,30 +173,51 @@ def _checked(plan: Plan, slot: int, kernel: Any) -> Callable[..., Any]:
 
 
 def _folded(plan: Plan, steps: Sequence[Step]) -> tuple[Sequence[Step], dict[int, Any]]:
-    """The calls without those of constants that give a number, which becomes a constant."""
-    fixed = set(plan.outputs)
-    for step in steps:
-        if step.effect or step.op in VIEWS:  # others may get hold of these, and write
-            fixed.update(slots_in((*step.args, step.results)))
+    """The calls without those that give the same number, or few equal ones, in every run.
+
+    These become constants, and so do views of them.
+    """
+    fixed = _held_by_others(plan, steps)
     known, constants, kept = dict(plan.constants), {}, []
     for step in steps:
-        given = step.reads
         made = step.results
         if (
-            given
-            and type(made) is Slot
+            type(made) is Slot
             and made not in fixed
-            and not plan.specs[made][0]
-            and all(type(a) is Slot or type(a) in (int, float, bool) for a in step.args)
-            and all(slot in known for slot in given)
+            and _is_constant(plan, step)
+            and all(type(a) is not Slot or a in known for a in step.args)
         ):
-            value = np.asarray(
-                step.kernel(*[known[a] if type(a) is Slot else a for a in step.args])
-            )
-            known[made] = constants[made] = value
+            found = step.kernel(*[known[a] if type(a) is Slot else a for a in step.args])
+            known[made] = constants[made] = np.asarray(found)
         else:
             kept.append(step)
     return kept, constants
+
+
+def _is_constant(plan: Plan, step: Step) -> bool:
+    """Whether a call gives a constant if all arrays that it reads are constants."""
+    if step.numbers or len(step.reads) != sum(type(a) is Slot for a in step.args):
+        return False
+    shape, _ = plan.specs[step.results]
+    if not step.reads or step.op in VIEWS:
+        return (step.op == "full" or step.op in VIEWS) and prod(shape) <= _FEW
+    return not shape and all(type(a) in (Slot, int, float, bool) for a in step.args)
+
+
+def _held_by_others(plan: Plan, steps: Sequence[Step]) -> set[int]:
+    """The arrays that the program gets hold of, or that are written to, with all their views."""
+    found = set(plan.outputs)
+    for step in steps:
+        if step.effect:
+            found.update(step.reads, step.makes)
+    views = [step for step in steps if step.op in VIEWS]
+    for step in reversed(views):
+        if not found.isdisjoint(step.makes):
+            found.update(step.reads)
+    for step in views:
+        if not found.isdisjoint(step.reads):
+            found.update(step.makes)
+    return found
 
 
 def _placed(plan: Plan, steps: Sequence[Step]) -> Sequence[Step]:
