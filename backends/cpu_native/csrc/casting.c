@@ -4,6 +4,7 @@
    rounded to float32 first, as PyTorch does it.  A NaN keeps its sign and the bits that fit, and is quiet. */
 #include "avx512.h"
 #include "halves.h"
+#include "pieces.h"
 #include "stream.h"
 
 #define PIECE 1024 /* elements converted at a time */
@@ -13,21 +14,24 @@ typedef struct {
     char *out;
     const char *a;
     int64_t out_size, size;
-    int streams;
+    int streams, is_backward;
 } Cast;
 
 static void cast_step(const void *context, int64_t begin, int64_t end) {
     const Cast *c = context;
     _Alignas(64) float between[PIECE];
-    for (int64_t i = begin, count; i < end; i += count) {
-        char *out = c->out + i * c->out_size;
-        const int64_t askew = (int64_t)((uintptr_t)out & 63) / c->out_size;
-        count = end - i < PIECE ? end - i : PIECE - askew; /* the next at a cache line */
-        if (c->second == NULL) {
-            c->first(out, c->a + i * c->size, count, c->streams);
-        } else {
-            c->first(between, c->a + i * c->size, count, 0);
-            c->second(out, between, count, c->streams);
+    const Pieces all = pieces_of(c->out, c->out_size, begin, end, PIECE, c->is_backward);
+    for (int64_t j = 0; j < all.count; j++) {
+        const Piece piece = piece_of(&all, j);
+        for (int64_t i = piece.begin, count; i < piece.end; i += count) {
+            char *out = c->out + i * c->out_size;
+            count = unit_from(&all, &piece, i, PIECE);
+            if (c->second == NULL) {
+                c->first(out, c->a + i * c->size, count, c->streams);
+            } else {
+                c->first(between, c->a + i * c->size, count, 0);
+                c->second(out, between, count, c->streams);
+            }
         }
     }
     if (c->streams) end_of_stream();
@@ -35,7 +39,8 @@ static void cast_step(const void *context, int64_t begin, int64_t end) {
 
 static void cast(const Args *k, Convert first, int64_t size, Convert second, int64_t out_size) {
     const int64_t count = k->n[0];
-    Cast c = {first, second, k->p[0], k->p[1], out_size, size, is_streamed(count * out_size, count * size)};
+    Cast c = {first, second, k->p[0], k->p[1], out_size, size, is_streamed(count * out_size, count * size), 0};
+    c.is_backward = !c.streams && count > PIECE && turn();
     split(cast_step, &c, count, team(k, count));
 }
 

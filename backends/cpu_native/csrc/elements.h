@@ -15,7 +15,7 @@
 typedef struct {
     const char *memory;
     int64_t period, size;
-    int is_number; /* that stands for all: a run of it */
+    int is_number; /* that stands for all: a run of it, or what the loop takes for one */
 } Operand;
 
 /* Runs a loop over the k->n[0] elements, of `size` bytes, of the first array; numbers become runs, so that
@@ -108,19 +108,28 @@ INLINE double to_f64(double x) { return x; }
     HALVES(name, FASTEST(name), TWO_OPERANDS)        \
     BINARY(name, double, double, f64, formula)
 
-/* Operands that repeat. */
-#define BROADCAST(name, T, S, formula, loop)                                    \
-    BINARY_LOOP(name, T, T, S, formula)                                         \
-    static void name##_##S(const Args *k) {                                     \
-        pointwise(k, loop, sizeof(T), (Operand){k->p[1], k->n[1], sizeof(T)},   \
-                  (Operand){k->p[2], k->n[2], sizeof(T)});                      \
+/* Operands that repeat: of a number, `second` or `first` is the loop, or NULL if `loop` is given a run of it. */
+static inline void repeating(const Args *k, int64_t size, Loop loop, Loop first, Loop second) {
+    Operand a = {k->p[1], k->n[1], size, 0}, b = {k->p[2], k->n[2], size, 0};
+    if (second != NULL && b.period == 1) {
+        loop = second;
+        b = (Operand){k->p[2], 0, size, 1};
+    } else if (first != NULL && a.period == 1) {
+        loop = first;
+        a = (Operand){k->p[1], 0, size, 1};
     }
-#define ARITHMETIC(name, formula, vectors)                   \
-    VECTOR_LOOP(name, 1, vectors, )                          \
-    NUMBER_LOOPS(name, vectors)                              \
-    BROADCAST(name, float, f32, formula, FASTEST(name))      \
-    HALVES(name, FASTEST(name), REPEATING)                   \
-    BROADCAST(name, double, f64, formula, name##_loop_f64)
+    pointwise(k, loop, size, a, b);
+}
+#define ARITHMETIC(name, formula, vectors)                                                                     \
+    VECTOR_LOOP(name, 1, vectors, )                                                                            \
+    NUMBER_LOOPS(name, vectors)                                                                                \
+    BINARY_LOOP(name, float, float, f32, formula)                                                              \
+    BINARY_LOOP(name, double, double, f64, formula)                                                            \
+    HALVES(name, FASTEST(name), REPEATING)                                                                     \
+    static void name##_f32(const Args *k) {                                                                    \
+        repeating(k, sizeof(float), FASTEST(name), NUMBER_FIRST(name), NUMBER_SECOND(name));                   \
+    }                                                                                                          \
+    static void name##_f64(const Args *k) { repeating(k, sizeof(double), name##_loop_f64, NULL, NULL); }
 
 /* A loop over vectors of AVX-512 goes by the same function as the portable one. */
 #if HAS_AVX512
@@ -175,10 +184,14 @@ INLINE AVX512 __m512 kept(__m512 a) {
     VECTOR_LOOP_OF(name##_number_v, 1, kept(EACH_OF(a)), one_b, kept(REST_OF(a)), one_b, expression, )  \
     VECTOR_LOOP_OF(number_##name##_v, 1, one_a, kept(EACH_OF(b)), one_a, kept(REST_OF(b)), expression, )
 #define FASTEST(name) (has_avx512() ? name##_loop_v : name##_loop_f32)
+#define NUMBER_FIRST(name) (has_avx512() ? number_##name##_v : NULL)
+#define NUMBER_SECOND(name) (has_avx512() ? name##_number_v : NULL)
 #else
 #define VECTOR_LOOP(name, is_binary, expression, after)
 #define NUMBER_LOOPS(name, expression)
 #define FASTEST(name) name##_loop_f32
+#define NUMBER_FIRST(name) NULL
+#define NUMBER_SECOND(name) NULL
 #endif
 
 #endif

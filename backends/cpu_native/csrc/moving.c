@@ -1,7 +1,7 @@
 /* Sums with a product, ranges, and what moves memory: copies and zeros. */
 #include <math.h>
 
-#include "native.h"
+#include "pieces.h"
 #include "stream.h"
 
 /* a + b * c, rounded once; c is as long as a, or its first element is the number for all. */
@@ -33,23 +33,30 @@ MULTIPLY_ADD(double, f64, fma)
 typedef struct {
     char *out;
     const char *a;
-    int streams;
+    int streams, is_backward;
 } Copy;
+
+#define COPIED 8192 /* bytes at a time */
 
 static void copy_step(const void *context, int64_t begin, int64_t end) {
     const Copy *c = context;
     if (c->streams) {
         stream(c->out + begin, c->a + begin, (size_t)(end - begin));
         end_of_stream();
-    } else {
-        move(c->out + begin, c->a + begin, (size_t)(end - begin));
+        return;
+    }
+    const Pieces all = pieces_of(c->out, 1, begin, end, COPIED, c->is_backward);
+    for (int64_t i = 0; i < all.count; i++) {
+        const Piece piece = piece_of(&all, i);
+        move(c->out + piece.begin, c->a + piece.begin, (size_t)(piece.end - piece.begin));
     }
 }
 
 /* `count` bytes, to those of `out` from `offset` on, as if all were read before any is written. */
 static void copy(const Args *k) {
     const int64_t count = k->n[0];
-    Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count, count)};
+    Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count, count), 0};
+    c.is_backward = !c.streams && count > COPIED && turn();
     const uintptr_t to = (uintptr_t)c.out, from = (uintptr_t)c.a;
     if ((to > from ? to - from : from - to) < (uintptr_t)count) memmove(c.out, c.a, (size_t)count);
     else split(copy_step, &c, count, team(k, count / 4));

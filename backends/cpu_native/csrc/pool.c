@@ -7,7 +7,11 @@
    and sleeps then.
 
    One job runs at a time; a caller that finds the workers taken does its job alone. */
-#include "native.h"
+#include "pieces.h"
+
+static _Thread_local int is_turned;
+
+int turn(void) { return is_turned = !is_turned; }
 
 #if HAS_THREADS
 #include <pthread.h>

@@ -177,3 +177,50 @@ def test_the_error_of_running_sums_of_exponentials(scale, dtype):
     wanted = np.logaddexp.accumulate(a.astype(np.longdouble), 1)
     error = np.abs(out - wanted) / np.maximum(np.abs(wanted), 1) / np.finfo(dtype).eps
     assert error.max() < (0.51 if dtype is np.float32 else 6)
+
+
+def of_factors(size, spread, seed):
+    """Factors of any size whose product is near 1, among them some that are their neighbours'."""
+    logs = np.random.default_rng(seed).normal(0, spread, size)
+    return np.exp(logs - logs.mean()).astype(np.float32)
+
+
+def product(x, name="prod_f32"):
+    out = np.empty((), x.dtype)
+    getattr(native, name)(out, x, 1, x.size, 1)
+    return np.longdouble(out[()])
+
+
+@pytest.mark.parametrize("spread", [1e-7, 1e-4, 0.02, 0.5, 2])
+@pytest.mark.parametrize("size", [64, 300, 4095, 4096, 4351, 16_384, 40_001, 100_000])
+def test_products_of_floats_are_rounded_once(size, spread):
+    for seed in range(5):
+        x = of_factors(size, spread / max(1, size / 16_384), seed)
+        exact = np.multiply.reduce(x.astype(np.longdouble))
+        assert abs(product(x) / exact - 1) <= 0.51 * 2.0**-23
+
+
+@pytest.mark.parametrize("spread", [12, 20, 40])
+@pytest.mark.parametrize("size", [4096, 102_400])
+def test_products_of_floats_have_the_range_of_double(size, spread):
+    """Of a few factors in a row, float has no number, or few digits of it."""
+    large = np.exp(np.random.default_rng(size).uniform(0, spread, size // 2)).astype(np.float32)
+    for length in (64, 128, 256):
+        whole = np.concatenate([large.reshape(-1, length), 1 / large.reshape(-1, length)], axis=1)
+        for shift in (0, 1, 64, 128, 200):
+            x = np.roll(whole.reshape(-1), shift)
+            exact = np.multiply.reduce(x.astype(np.longdouble))
+            assert abs(product(x) / exact - 1) <= 0.51 * 2.0**-23
+
+
+@pytest.mark.parametrize("place", [0, 4095, 5000])
+def test_products_of_many_pass_on_what_is_no_normal_number(place):
+    x = np.ones(5001, np.float32)
+    for value in (0.0, -0.0, np.inf, -np.inf, 1e-42, -3.0):
+        x[place] = value
+        assert product(x) == np.longdouble(np.float32(value))
+        assert np.signbit(product(x)) == np.signbit(value)
+    x[place] = np.nan
+    assert np.isnan(product(x))
+    x[place], x[1] = np.inf, 0
+    assert np.isnan(product(x))

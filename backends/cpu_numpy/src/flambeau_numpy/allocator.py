@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 THRESHOLD = 1 << 17
 """Results of fewer bytes than this come from the C library, which is fast for them."""
 
-ALIGNMENT = 64
-"""Blocks begin at multiples of this: a cache line, and the widest vector there is."""
+ALIGNMENT = 4096
+"""Blocks begin at multiples of this, a page of memory.
+
+Processors take a load for one that waits for a store whose address ends in the same twelve bits.
+A result that lies a few cache lines further in its page than an operand costs up to 30 % of the
+sum of both; where all begin with a page, none does.
+"""
 
 _MOST = (1 << 62) - 1  # bytes: more than any address tells apart, and NumPy still counts them
 

@@ -96,23 +96,33 @@ def unary(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
     return _named(kernel, ufunc)
 
 
-def binary(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
-    """A kernel ``(a, b)`` from a ufunc of two arguments; `large` computes large arrays."""
+def binary(ufunc: np.ufunc, large: Kernel | None = None, repeated: int = THRESHOLD) -> Kernel:
+    """A kernel ``(a, b)`` from a ufunc of two arguments; `large` computes large arrays.
+
+    And those of `repeated` bytes and more, of which one operand is an array of another shape.
+    """
     if large is None:
         large = _large_extremum(ufunc) if ufunc in (np.maximum, np.minimum) else _large(ufunc)
     quietly, least, limit = quiet(ufunc), _FEW, THRESHOLD
 
     def kernel(a: Array, b: Array) -> Any:
         try:
-            few = a.nbytes < least or (a.nbytes < limit and a.itemsize != 2)
+            few = (most := a.nbytes) < least or (
+                most < limit
+                and a.itemsize != 2
+                and (most < repeated or a.shape == b.shape or not b.ndim)
+            )
             return ufunc(a, b) if few else large(a, b)
         except FloatingPointError:
             return quietly(a, b)
 
     def number_first(a: Array, b: Array) -> object:
         try:
-            most = max(a.nbytes, b.nbytes)
-            few = most < least or (most < limit and a.itemsize != 2)
+            few = (most := max(a.nbytes, b.nbytes)) < least or (
+                most < limit
+                and a.itemsize != 2
+                and (most < repeated or a.shape == b.shape or not (a.ndim and b.ndim))
+            )
             return ufunc(a, b) if few else large(a, b)
         except FloatingPointError:
             return quietly(a, b)

@@ -45,6 +45,7 @@ _FEWEST_DIVISIONS = 32  # elements, below which NumPy is as fast
 _LEAST_CAST = 512  # elements
 _SMALLEST = 1024  # elements, below which NumPy's copy is as fast
 _CLEARED_FROM = 8192  # bytes, from which on NumPy's filling with zeros is slower
+_SQUARED_FROM = 4096  # bytes
 _LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops are as fast
 
 
@@ -131,9 +132,13 @@ def _large_binary(name: str) -> Kernel:
         run = find(dtype)
         if run is None or b.dtype != dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
             return general(a, b)
-        if b.shape == shape:
+        if (repeated := b.shape) == shape:
             out = empty_like(a)
             run(out, a, b, a.size, 0, 0)
+            return out
+        if shape[-len(repeated) :] == repeated and (period := b.size) >= _LEAST_PERIOD:
+            out = empty_like(a)
+            run(out, a, b, a.size, 0, period)
             return out
         whole = a if a.size >= b.size else b
         first, second = _period(a, whole), _period(b, whole)
@@ -199,12 +204,14 @@ def _make_pow() -> dict[str, Kernel]:
         if a.itemsize == 2:
             if a.size >= _FEW_HALVES and not b.ndim and a.dtype in HALVES and b == 2:
                 return square(a)
-        elif a.nbytes >= THRESHOLD and not b.ndim and a.dtype.kind == "f":
+        elif a.nbytes >= _SQUARED_FROM and not b.ndim and a.dtype.kind == "f":
             exponent = b.item()
             if exponent == 2:
                 return square(a)
             if exponent == 3:
                 return cube(a)
+            if a.nbytes < THRESHOLD:
+                return general(a, b)
             if exponent == 4:
                 return square(square(a))
             if exponent == 0.5:
@@ -283,11 +290,17 @@ def _make_multiply_add() -> dict[str, Kernel]:
 # Functions whose loops read an element once: those of sin and cos look at it again afterwards.
 _READ_ONCE = "neg abs exp log log1p tanh sqrt square reciprocal floor ceil trunc round"
 _FUNCTIONS = ("neg", "abs", "exp", "log", "log1p", "sin", "cos", "tanh", "sqrt", "square")
-_ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
+# And from how many bytes on NumPy takes longer for an operand that repeats.
+_ARITHMETIC = dict.fromkeys(("add", "sub", "mul", "div"), 8192) | dict.fromkeys(
+    ("maximum", "minimum"), THRESHOLD
+)
 
 KERNELS: dict[str, Kernel] = {
     **{name: pointwise.unary(UNARY[name], _large_unary(name)) for name in _FUNCTIONS},
-    **{name: pointwise.binary(BINARY[name], _large_binary(name)) for name in _ARITHMETIC},
+    **{
+        name: pointwise.binary(BINARY[name], _large_binary(name), repeated)
+        for name, repeated in _ARITHMETIC.items()
+    },
     **{name: _make_rounding(name) for name in ROUNDING},
     **_make_clamp(),
     **_make_pow(),
