@@ -223,6 +223,39 @@ def test_decorators_of_compilers_give_back_what_they_decorate(torch):
     assert torch._dynamo.config.cache_size_limit == 8
 
 
+def test_the_older_names_of_the_compiler_make_plans_and_explain_them(torch):
+    import torch._dynamo
+
+    def f(x):
+        return (x + 1).exp()
+
+    for decorator in (
+        torch._dynamo.optimize("inductor"),
+        torch._dynamo.optimize(),
+        torch._dynamo.optimize(nopython=True),
+        torch._dynamo.optimize_assert("eager"),
+    ):
+        compiled = decorator(f)
+        assert all(fb.equal(compiled(fb.ones(2)), f(fb.ones(2))) for _ in range(4))
+        assert compiled.explain().replays == 2
+    for told in (torch._dynamo.explain(f)(fb.ones(2)), torch._dynamo.explain(f, fb.ones(2))):
+        assert (told.graph_count, told.graph_break_count, told.op_count) == (1, 0, 2)
+        assert told.ops_per_graph == [["add", "exp"]]
+        assert "Op Count: 2\nBreak Reasons:\nOps per Graph:\n  Ops 1:\n    add" in str(told)
+
+    def reads(x):
+        return x * 2 if x.sum() > 0 else x
+
+    told = torch._dynamo.explain(reads)(fb.ones(2))
+    assert (told.graph_count, told.graph_break_count, told.op_count) == (0, 1, 0)
+    assert "values were read" in told.break_reasons[0]
+    assert f"Break Reason 1:\n    Reason: {told.break_reasons[0]}" in str(told)
+    compiled = torch._dynamo.optimize_assert()(reads)
+    compiled(fb.ones(2))
+    with pytest.raises(RuntimeError, match="no plan, since values were read"):
+        compiled(fb.ones(2))
+
+
 def test_a_vmapped_tensor_is_a_subscript_within_the_mode_that_libraries_enter_for_it(torch):
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 

@@ -39,7 +39,7 @@ PARTS = (
     Part(
         "torch._dynamo",
         "partial",
-        "decorators give back their function, settings have no effect",
+        "`optimize` makes plans, `explain` says what came of it, settings have no effect",
     ),
     Part("torch._guards", "partial", "no mode of a compiler is ever on"),
     Part(

@@ -18,6 +18,7 @@ __all__ = [
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "nested_compile_region",
     "reset",
     "set_stance",
     "wrap_numpy",
@@ -36,7 +37,7 @@ def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
-assume_constant_result = wrap_numpy = allow_in_graph
+assume_constant_result = nested_compile_region = wrap_numpy = allow_in_graph
 
 
 def is_compiling() -> bool:
