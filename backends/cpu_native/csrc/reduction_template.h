@@ -68,7 +68,9 @@ typedef struct {
 
 /* Each sum of a contiguous row, of chunks of one row, and of columns, TILE of them at a time (a page of
    floats; half of it if threads share the work), four rows of them in A if that cannot overflow.  The
-   chunks do not depend on the threads, hence the result does not either. */
+   chunks do not depend on the threads, hence the result does not either.  Columns of FEW elements in all are
+   summed in order, and so few factors multiplied: as a program would that adds one after the other. */
+#define FEW 512
 #define TILE 1024
 #define CHUNK 16384
 #define CHUNKS 64
@@ -78,7 +80,20 @@ static int64_t NAME(chunk_of)(int64_t n) {
     return part <= CHUNK ? CHUNK : (part + RUN - 1) / RUN * RUN;
 }
 
-#define REDUCTION(name, A, is_grouped, start_value, combine, term, finish)                                       \
+#define REDUCTION(name, A, is_grouped, few, start_value, combine, term, finish)                                  \
+    static void NAME(few_##name)(const Args *k) {                                                 \
+        const int64_t n = k->n[1], inner = k->n[2];                                               \
+        for (int64_t outer = 0; outer < k->n[0]; outer++) {                                       \
+            const T *a = (const T *)k->p[1] + outer * n * inner;                                  \
+            T *restrict out = (T *)k->p[0] + outer * inner;                                       \
+            memcpy(out, a, (size_t)inner * sizeof(T));                                            \
+            for (int64_t i = 1; i < n; i++)                                                       \
+                for (int64_t j = 0; j < inner; j++) {                                             \
+                    const T x = a[i * inner + j];                                                 \
+                    out[j] = out[j] combine(term);                                                \
+                }                                                                                 \
+        }                                                                                         \
+    }                                                                                             \
     WIDE static void NAME(name##_rows)(const void *context, int64_t begin, int64_t end) {         \
         const NAME(Reduction) *c = context;                                                       \
         for (int64_t row = begin; row < end; row++) {                                             \
@@ -135,6 +150,10 @@ static int64_t NAME(chunk_of)(int64_t n) {
         int64_t work = outer * n * inner, tile = team(k, work) > 1 ? TILE / 2 : TILE;             \
         int64_t tiles = (inner + tile - 1) / tile;                                                \
         double parts[CHUNKS], total = start_value;                                                \
+        if (work > 0 && work < FEW && (few)) {                                                    \
+            NAME(few_##name)(k);                                                                  \
+            return;                                                                               \
+        }                                                                                         \
         NAME(Reduction) whole = {.a = k->p[1], .out = k->p[0], .n = n, .inner = inner,            \
                                  .tiles = tiles, .tile = tile, .divisor = k->x[0],                \
                                  .chunk = NAME(chunk_of)(n),                                      \
@@ -152,9 +171,9 @@ static int64_t NAME(chunk_of)(int64_t n) {
         }                                                                                         \
     }
 
-REDUCTION(sum, T, 1, 0.0, +, x, total / c->divisor)
-REDUCTION(prod, double, 0, 1.0, *, x, total)
-REDUCTION(norm2, T, 1, 0.0, +, x *x, sqrt(total))
+REDUCTION(sum, T, 1, inner != 1 && k->x[0] == 1, 0.0, +, x, total / c->divisor)
+REDUCTION(prod, double, 0, n < 64, 1.0, *, x, total)
+REDUCTION(norm2, T, 1, 0, 0.0, +, x *x, sqrt(total))
 #undef REDUCTION
 
 /* The sum of squared differences of two arrays, over `divisor`. */
@@ -287,6 +306,7 @@ static void NAME(cumsum)(const Args *k) {
     split(step, &c, k->n[0], team(k, k->n[0] * c.n * c.inner));
 }
 #undef RUN
+#undef FEW
 #undef TILE
 #undef CHUNK
 #undef CHUNKS

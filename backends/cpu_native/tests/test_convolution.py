@@ -184,15 +184,37 @@ WEIGHT = numbers(4, 3, 3, 3)
         (numbers(1, 3, 8, 8), WEIGHT, None, (ONES, (0, 2), ONES, 1)),
         (numbers(1, 3, 2, 8), WEIGHT, None, (ONES, NONE, ONES, 1)),
         (numbers(0, 3, 8, 8), WEIGHT, None, (ONES, NONE, ONES, 1)),
-        (numbers(1, 3, 8, 8), numbers(4, 3, 1, 1), None, (ONES, NONE, ONES, 1)),
+        (numbers(1, 3, 8, 8), numbers(4, 3, 1, 1), None, (ONES, ONES, ONES, 1)),
+        (numbers(1, 3, 8, 8), numbers(4, 3, 1, 1), None, ((1, 2), NONE, ONES, 1)),
+        (numbers(1, 4, 8, 8), numbers(4, 2, 1, 1), None, (ONES, NONE, ONES, 2)),
+        (numbers(1, 4, 8, 8), numbers(4, 3, 1, 1), None, (ONES, NONE, ONES, 1)),
+        (numbers(1, 64, 96, 96), numbers(64, 64, 1, 1), None, (ONES, NONE, ONES, 1)),
         (numbers(1, 1, 3, 40), numbers(1, 1, 1, 33), None, (ONES, NONE, ONES, 1)),
         (numbers(3, 8, 8), WEIGHT, None, (ONES, NONE, ONES, 1)),
         (numbers(1, 3, 8, 8), WEIGHT, None, (ONES, NONE, (1 << 40, 1), 1)),
     ],
-    ids=range(16),
+    ids=range(20),
 )
 def test_what_there_is_no_function_for_is_left_to_others(x, weight, bias, how):
     assert conv2d(x, weight, bias, *how) is None
+
+
+@pytest.mark.parametrize(
+    "pixels", [(1, 1), (2, 8), (1, 15), (4, 4), (1, 17), (3, 21), (5, 13), (9, 15)]
+)
+@pytest.mark.parametrize("channels", [1, 3, 32])
+@pytest.mark.parametrize("features", [1, 3, 4, 5, 32])
+def test_windows_of_one_pixel_are_products(pixels, channels, features):
+    x, weight = numbers(2, channels, *pixels), numbers(features, channels, 1, 1)
+    x.flat[0] = np.inf  # of one pixel, which is in no other
+    for bias in None, numbers(features):
+        found = conv2d(x, weight, bias, ONES, NONE, ONES, 1)
+        wanted = np.einsum("oc,nchw->nohw", weight[:, :, 0, 0].astype(np.float64), x)
+        if bias is not None:
+            wanted += bias[:, None, None]
+        np.testing.assert_allclose(found, wanted, 1e-5, 1e-5)
+    for transposed in (x.transpose(0, 1, 3, 2), x[:, :, ::-1]):
+        assert conv2d(transposed, weight, None, ONES, NONE, ONES, 1) is None or min(pixels) == 1
 
 
 def test_gradients_of_other_shapes_are_left_to_others():

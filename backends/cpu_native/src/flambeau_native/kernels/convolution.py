@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import FLOAT32, Array, made
+from flambeau_native.kernels._common import FLOAT32, Array, form, made, prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,7 @@ _TAPS = 32  # of a window in one dimension
 _FARTHEST = 1 << 20  # pixels in a dimension
 _LANES = 16
 _ONES = 1, 1
+_FEW = 1 << 19  # multiplications, so few that a library takes longer to begin
 _THIN = 4  # channels of an image whose gradient NumPy's kernel computes as soon
 _SHARE = 0.82  # of the rate of libraries where their vectors of channels are full
 
@@ -79,7 +80,7 @@ def _fullness(used: int, count: int) -> float:
     return used / (_LANES * -(-count // _LANES))
 
 
-def conv2d(
+def _by_windows(
     x: Array,
     weight: Array,
     bias: Array | None,
@@ -90,7 +91,6 @@ def conv2d(
     _kind: Any = FLOAT32,
     _row_major: Callable[..., Array] = np.ascontiguousarray,
 ) -> Array | None:
-    """The convolution of float32 images, or None where others are sooner done."""
     if x.dtype is not _kind or weight.dtype is not _kind:
         return None
     found = windows(x.shape, weight.shape, stride, padding, dilation, groups)
@@ -103,6 +103,26 @@ def conv2d(
     line = None if bias is None else _row_major(bias)
     native.convolution(out, _row_major(x), _row_major(weight), line, *numbers, 0)
     return out
+
+
+def _prepare_pixels(x: Array, weight: Array, bias: Array | None, *geometry: Any) -> object:
+    shape, image = weight.shape, x.shape
+    if any(a is not None and a.dtype != FLOAT32 for a in (x, weight, bias)):
+        return None
+    stride, padding, _, groups = geometry
+    if stride != _ONES or padding != (0, 0) or groups != 1 or len(image) != 4:
+        return None
+    if shape[1:] != (image[1], 1, 1) or (bias is not None and bias.shape != shape[:1]):
+        return None
+    pixels = image[2] * image[3]
+    if not 0 < prod(image) * shape[0] <= _FEW:
+        return None
+    out = form((image[0], shape[0], *image[2:]), FLOAT32)
+    return native.pixels_f32, (out,), (image[0], image[1], shape[0], pixels)
+
+
+conv2d = prepared("conv2d", "aaassss", _prepare_pixels, _by_windows)
+"""The convolution of float32 images, or None where others are sooner done."""
 
 
 def conv2d_of(image: Sizes, weight: Sizes, *geometry: Any, relu: int = 0) -> Any:

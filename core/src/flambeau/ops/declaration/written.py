@@ -56,7 +56,7 @@ def run({args}):
         raise kernel_error(op.name, error, ({args},)) from error{end}
 """
 _END = """
-    if type(r) is tuple:
+    {several}if type(r) is tuple:
         t = wrapped(be, r)
     else:
         if type(r) is not be.array:
@@ -71,6 +71,20 @@ _END = """
     if g and op.differentiable and recording():
         op.record(({args},), t)
     return t"""
+# What `wrapped` does, without its loop.
+_SEVERAL = """if type(r) is tuple and len(r) == {count}:
+        dtype_of = be.dtype_of
+        try:{each}
+            t = {tensors}
+        except KeyError:
+            t = wrapped(be, r)
+    el"""
+_EACH = """
+            t{k} = new(Tensor)
+            t{k}._a = a = r[{k}] if type(r[{k}]) is be.array else be.to_array(r[{k}])
+            t{k}._be = be
+            t{k}.dtype = dtype_of(a)
+            t{k}._rg = False"""
 # Of several results the first, and the others only if its history wants them.
 _END_OF_HEAD = """
     if g and op.differentiable and recording():
@@ -123,8 +137,15 @@ def running(op: Op, head: bool = False) -> Callable[..., Any]:
             continue
         native[i] = f"n{i}"
         inputs += (_ONE if kind is TENSOR else _LIST).format(i=i, args=args, part=part)
+    several, count = "", op.results
+    if count > 1:
+        each = "".join([_EACH.format(k=k) for k in range(count)])
+        tensors = ", ".join([f"t{k}" for k in range(count)])
+        several = _SEVERAL.format(count=count, each=each, tensors=tensors)
     end = (_END_OF_HEAD if head else _END).format(
-        args=args, dtype={"same": "x.dtype", None: "be.dtype_of(r)"}.get(op.out, "op.out")
+        args=args,
+        several=several,
+        dtype={"same": "x.dtype", None: "be.dtype_of(r)"}.get(op.out, "op.out"),
     )
     text = _RUN.format(
         name=op.name,

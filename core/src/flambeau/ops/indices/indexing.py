@@ -627,7 +627,7 @@ def topk(
     >>> fb.topk(fb.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
-    x = need_tensor(input, "topk", "input")
+    x = input if type(input) is Tensor else need_tensor(input, "topk", "input")
     if isinstance(dim, bool):  # `largest`, given one place too early
         raise TypeError("topk(): argument 'dim' must be int, not bool")
     shape = x._a.shape
@@ -637,7 +637,7 @@ def topk(
     if not 0 <= k <= (shape[d] if shape else 1):
         raise RuntimeError("selected index k out of range")
     if shape:
-        found = topk_return(*_topk(x, operator.index(k), d, bool(largest)))
+        found = tuple.__new__(topk_return, _topk(x, operator.index(k), d, bool(largest)))
     else:
         found = topk_return(*sort(x, d, largest))
     return found if out is None else deliver_all(found, out, input, exact=True, share="anything")

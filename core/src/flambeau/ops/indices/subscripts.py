@@ -289,6 +289,8 @@ def _places(mask: Tensor, rank: int) -> tuple[Tensor, ...]:
     found = OPS["nonzero"](mask)
     be, a = found._be, found._a
     count = slice(0, a.shape[0], 1)
+    if rank == 1:
+        return (wrap(be, be.part(a, (count, 0)), D.int64),)
     return tuple([wrap(be, be.part(a, (count, i)), D.int64) for i in range(rank)])
 
 

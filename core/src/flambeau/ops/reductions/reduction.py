@@ -485,7 +485,7 @@ def extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, A
         values, indices = _extremum(x, d, bool(keepdim), name == "max")
     else:
         values, indices = x.clone(), x.new_zeros((), dtype=D.int64)
-    found = (max_return if name == "max" else min_return)(values, indices)
+    found = tuple.__new__(max_return if name == "max" else min_return, (values, indices))
     if out is None:
         return found
     return deliver_all(found, out, input, exact=True, share="anything")
@@ -545,9 +545,12 @@ def all(
     >>> fb.all(fb.tensor([True, False]))
     tensor(False)
     """
-    x = need_tensor(input, "all", "input")
-    found = _all(cast(x, D.bool_), dims_of(dim, len(x._a.shape)), keepdim)
-    return found if x.dtype is D.bool_ and out is None else _truth("all", x, found, out)
+    x = input if type(input) is Tensor else need_tensor(input, "all", "input")
+    dims, run = dims_of(dim, len(x._a.shape)), _all.run
+    found = run(_are_true(x), dims, keepdim)
+    if out is None and x.dtype is not D.uint8:
+        return found
+    return _truth("all", x, found, out)
 
 
 @public(function_only=())
@@ -560,9 +563,20 @@ def any(
     >>> fb.any(fb.tensor([True, False]))
     tensor(True)
     """
-    x = need_tensor(input, "any", "input")
-    found = _any(cast(x, D.bool_), dims_of(dim, len(x._a.shape)), keepdim)
-    return found if x.dtype is D.bool_ and out is None else _truth("any", x, found, out)
+    x = input if type(input) is Tensor else need_tensor(input, "any", "input")
+    dims, run = dims_of(dim, len(x._a.shape)), _any.run
+    found = run(_are_true(x), dims, keepdim)
+    if out is None and x.dtype is not D.uint8:
+        return found
+    return _truth("any", x, found, out)
+
+
+def _are_true(x: Tensor) -> Tensor:
+    if x.dtype is D.bool_:
+        return x
+    if type(x) is Tensor and x.dtype.fp:  # a comparison takes less than a cast
+        return x != 0
+    return cast(x, D.bool_)
 
 
 def _truth(name: str, x: Tensor, found: Tensor, out: Tensor | None) -> Tensor:

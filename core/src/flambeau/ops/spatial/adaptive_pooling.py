@@ -158,7 +158,7 @@ def _window_means(x: Tensor, dim: int, count: int) -> Tensor:
 
 
 def _maxima(where: str, input: Tensor, output_size: object, rank: int) -> tuple[Tensor, Tensor]:
-    x = need_tensor(input, where, "input")
+    x = input if type(input) is Tensor else need_tensor(input, where, "input")
     size = _checked(where, x, output_size, rank)
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
@@ -177,8 +177,8 @@ def _largest_of_spans(x: Tensor, wanted: Sizes) -> tuple[Tensor, Tensor]:
         shape = (*x.shape[:2], *wanted)
         empty = zeros(shape, dtype=D.int64, device=x.device)
         return x.sum() * zeros(shape, dtype=x.dtype, device=x.device), empty
-    pool = _adaptive_max_pool2d if len(wanted) == 2 else _adaptive_max_pool3d
-    return pool(x, wanted)
+    run = _adaptive_max_pool2d.run if len(wanted) == 2 else _adaptive_max_pool3d.run
+    return run(x, wanted)
 
 
 @composite(results=2, ordered_by=1)

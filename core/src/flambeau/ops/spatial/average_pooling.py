@@ -266,8 +266,7 @@ def avg_pool1d(
     >>> fb.avg_pool1d(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[2., 1.]])
     """
-    how = kernel_size, stride, padding, ceil_mode, count_include_pad
-    return _means(1, input, *how, None)
+    return _means(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @public(method=False)
@@ -295,8 +294,8 @@ def avg_pool2d(
     >>> fb.avg_pool2d(fb.arange(4.0).reshape(1, 2, 2), 2)
     tensor([[[1.5000]]])
     """
-    how = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    return _means(2, input, *how)
+    included, divisor = count_include_pad, divisor_override
+    return _means(2, input, kernel_size, stride, padding, ceil_mode, included, divisor)
 
 
 @public(method=False)
@@ -319,8 +318,8 @@ def avg_pool3d(
     >>> fb.avg_pool3d(fb.arange(16.0).reshape(1, 2, 2, 4), 2)
     tensor([[[[6.5000, 8.5000]]]])
     """
-    how = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    return _means(3, input, *how)
+    included, divisor = count_include_pad, divisor_override
+    return _means(3, input, kernel_size, stride, padding, ceil_mode, included, divisor)
 
 
 def _means(
@@ -333,21 +332,22 @@ def _means(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:
-    where = f"avg_pool{rank}d"
-    x = need_tensor(input, where, "input")
+    where = _NAMES[rank]
+    x = input if type(input) is Tensor else need_tensor(input, where, "input")
     if not x.dtype.is_floating_point and x.dtype is not D.int64:
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
     if divisor_override == 0:
         raise RuntimeError(f"{where}: divisor must be not zero")
-    batch, (kernel, step, edge, _) = window(
-        where, rank, x, kernel_size, stride, padding, 1, ceil_mode
-    )
     ceil, padded, divisor = bool(ceil_mode), bool(count_include_pad), divisor_override
+    batch, (kernel, step, edge, _) = window(where, rank, x, kernel_size, stride, padding, 1, ceil)
     if rank == 1:  # a signal is an image of height 1
         kernel, step, edge = (1, *kernel), (1, *step), (0, *edge)
         signal = batch.unsqueeze(2)
         result = _avg_pool2d(signal, kernel, step, edge, ceil, padded, divisor).squeeze(2)
     else:
-        means = _avg_pool2d if rank == 2 else _avg_pool3d
+        means = _avg_pool2d.run if rank == 2 else _avg_pool3d.run
         result = means(batch, kernel, step, edge, ceil, padded, divisor)
     return result if batch is x else result.squeeze(0)
+
+
+_NAMES = {rank: f"avg_pool{rank}d" for rank in (1, 2, 3)}

@@ -311,10 +311,12 @@ def _maxima(
     ceil_mode: bool,
 ) -> Tensor:
     """The maxima of images or volumes, without their places."""
-    x = _ordered(f"max_pool{rank}d", input)
-    how = kernel_size, stride, padding, dilation, ceil_mode
-    batch, sizes = window(f"max_pool{rank}d", rank, x, *how)
-    values = _OF_RANK[rank].head(batch, *sizes, bool(ceil_mode))
+    where, ceil = _NAMES[rank], bool(ceil_mode)
+    x = _ordered(where, input)
+    batch, how = window(where, rank, x, kernel_size, stride, padding, dilation, ceil)
+    kernel, step, edge, spread = how
+    head = _OF_RANK[rank].head
+    values = head(batch, kernel, step, edge, spread, ceil)
     return values if batch is x else values.squeeze(0)
 
 
@@ -327,24 +329,26 @@ def _pooled(
     dilation: object,
     ceil_mode: bool,
 ) -> tuple[Tensor, Tensor]:
-    where = f"max_pool{rank}d"
+    where = _NAMES[rank]
     x = _ordered(where, input)
-    batch, how = window(where, rank, x, kernel_size, stride, padding, dilation, ceil_mode)
+    ceil = bool(ceil_mode)
+    batch, how = window(where, rank, x, kernel_size, stride, padding, dilation, ceil)
     if rank == 1:  # a signal is an image of height 1
         flat = [(fill, *s) for fill, s in zip((1, 1, 0, 1), how, strict=True)]
-        both = _max_pool2d(batch.unsqueeze(2), *flat, bool(ceil_mode))
+        both = _max_pool2d(batch.unsqueeze(2), *flat, ceil)
         values, indices = (r.squeeze(2) for r in both)
     else:
-        values, indices = _OF_RANK[rank](batch, *how, bool(ceil_mode))
+        values, indices = _OF_RANK[rank](batch, *how, ceil)
     return (values, indices) if batch is x else (values.squeeze(0), indices.squeeze(0))
 
 
 _OF_RANK = {2: _max_pool2d, 3: _max_pool3d}
+_NAMES = {rank: f"max_pool{rank}d" for rank in (1, 2, 3)}
 
 
 def _ordered(where: str, input: Tensor) -> Tensor:
     """A tensor whose elements have an order."""
-    x = need_tensor(input, where, "input")
+    x = input if type(input) is Tensor else need_tensor(input, where, "input")
     if x.dtype is D.bool_ or x.dtype.is_complex:
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
     return x

@@ -51,7 +51,9 @@ def window(
     Raises:
         RuntimeError: the input has another rank or is empty, or a setting does not fit.
     """
-    shape = tuple(x._a.shape)
+    shape = x._a.shape
+    if type(shape) is not tuple:
+        shape = tuple(shape)
     # What is kept is kept by plain ints: 2.0 equals 2, alone and in a tuple, and lists change.
     if type(kernel_size) is not int:
         kernel_size = _integers(where, kernel_size, "kernel_size")
@@ -61,7 +63,7 @@ def window(
         padding = _integers(where, padding, "padding")
     if type(dilation) is not int:
         dilation = _integers(where, dilation, "dilation")
-    how = _settings(where, rank, shape, kernel_size, stride, padding, dilation, bool(ceil_mode))
+    how = _settings(where, rank, shape, kernel_size, stride, padding, dilation, ceil_mode)
     return x.unsqueeze(0) if len(shape) == rank + 1 else x, how
 
 
