@@ -52,6 +52,21 @@ Py_ssize_t length_of(const Array *array, Py_ssize_t itemsize) {
     return itemsize;
 }
 
+Py_ssize_t read_shape(PyObject *shape, Py_ssize_t itemsize, Py_ssize_t limit, Py_ssize_t *sizes) {
+    const Py_ssize_t rank = PyTuple_Check(shape) ? PyTuple_Size(shape) : MOST_RANK + 1;
+    Py_ssize_t bytes = itemsize;
+    if (rank > MOST_RANK) return -1;
+    for (Py_ssize_t d = 0; d < rank; d++) {
+        sizes[d] = PyLong_AsSsize_t(PyTuple_GetItem(shape, d));
+        if (sizes[d] < 0) {
+            PyErr_Clear();
+            return -1;
+        }
+        if (__builtin_mul_overflow(bytes, sizes[d], &bytes) || bytes >= limit) return -1;
+    }
+    return bytes;
+}
+
 PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape) {
     Py_INCREF(dtype);
     return make(kind, dtype, rank, shape, NULL, NULL, 0, NULL);

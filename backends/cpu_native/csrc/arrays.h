@@ -26,6 +26,10 @@ Py_ssize_t length_of(const Array *array, Py_ssize_t itemsize);
 /* The bytes of an item of a dtype; 0 of others, and before NumPy's arrays are known. */
 Py_ssize_t known_itemsize(const PyObject *dtype);
 
+/* Reads a tuple of sizes.  The bytes of an array of that shape; -1 of what is none, or has `limit` bytes and more. */
+#define MOST_RANK 16
+Py_ssize_t read_shape(PyObject *shape, Py_ssize_t itemsize, Py_ssize_t limit, Py_ssize_t *sizes);
+
 /* A new array, row-major, of anything; NULL with an exception where there is no memory.  Of dtypes that are
    known. */
 PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape);

@@ -57,6 +57,12 @@ typedef PyObject *Function(PyObject *self, PyObject *const *args, Py_ssize_t cou
 
 int threads_of_kernels(void);
 
+/* general(*args), for arguments that compiled code does not take. */
+PyObject *call_general(PyObject *general, PyObject *const *args, Py_ssize_t count);
+
+/* The row that a function of this module calls, or NULL with an exception, in the name of `function`. */
+const Entry *entry_of(PyObject *kernel, const char *function);
+
 /* each.c */
 Function call_each;
 int name_of_each(const Entry *entry, char **name);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define CAPSULE "flambeau_native.making"
-#define MOST_RANK 16
 
 typedef struct {
     PyObject *large;
@@ -20,29 +19,13 @@ static void drop(PyObject *capsule) {
     PyMem_Free(m);
 }
 
-/* The bytes of an array of that shape, which is read; -1 if there is none below the limit. */
-static Py_ssize_t read_shape(const Making *m, PyObject *shape, Py_ssize_t itemsize, Py_ssize_t *sizes) {
-    const Py_ssize_t rank = PyTuple_Size(shape);
-    Py_ssize_t bytes = itemsize;
-    if (rank > MOST_RANK) return -1;
-    for (Py_ssize_t d = 0; d < rank; d++) {
-        sizes[d] = PyLong_AsSsize_t(PyTuple_GetItem(shape, d));
-        if (sizes[d] < 0) {
-            PyErr_Clear();
-            return -1;
-        }
-        if (__builtin_mul_overflow(bytes, sizes[d], &bytes) || bytes >= m->limit) return -1;
-    }
-    return bytes;
-}
-
 static PyObject *call_made(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     const Making *m = PyCapsule_GetPointer(self, CAPSULE);
     if (m == NULL) return NULL;
     if (count != 2) return PyErr_Format(PyExc_TypeError, "made() takes a shape and a dtype, got %zd arguments", count);
     Py_ssize_t sizes[MOST_RANK];
     const Py_ssize_t itemsize = known_itemsize(args[1]);
-    const Py_ssize_t bytes = itemsize > 0 && PyTuple_Check(args[0]) ? read_shape(m, args[0], itemsize, sizes) : -1;
+    const Py_ssize_t bytes = itemsize > 0 ? read_shape(args[0], itemsize, m->limit, sizes) : -1;
     if (bytes < 0) return PyObject_CallFunctionObjArgs(m->large, args[0], args[1], NULL);
     PyObject *made = new_array(args[1], (int)PyTuple_Size(args[0]), sizes);
     if (made != NULL && m->are_clear) memset(((Array *)made)->memory, 0, (size_t)bytes);

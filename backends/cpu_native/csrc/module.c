@@ -258,6 +258,26 @@ failed:
     return NULL;
 }
 
+PyObject *call_general(PyObject *general, PyObject *const *args, Py_ssize_t count) {
+    PyObject *given = PyTuple_New(count);
+    if (given == NULL) return NULL;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_INCREF(args[i]);
+        PyTuple_SetItem(given, i, args[i]);
+    }
+    PyObject *found = PyObject_Call(general, given, NULL);
+    Py_DECREF(given);
+    return found;
+}
+
+const Entry *entry_of(PyObject *kernel, const char *function) {
+    PyObject *capsule = PyCFunction_Check(kernel) ? PyCFunction_GetSelf(kernel) : NULL;
+    if (capsule != NULL && PyCapsule_IsValid(capsule, ENTRY))
+        return PyCapsule_GetPointer(capsule, ENTRY); /* which lives as long as the process */
+    PyErr_Format(PyExc_TypeError, "%s(): a case has no kernel of this module", function);
+    return NULL;
+}
+
 static PyObject *set_threads(PyObject *self, PyObject *value) {
     (void)self;
     long n = PyLong_AsLong(value);
@@ -292,6 +312,8 @@ PyObject *make_program(PyObject *self, PyObject *args);  /* program_module.c */
 PyObject *make_decision(PyObject *self, PyObject *args); /* decision.c */
 int add_lending(PyObject *module);                       /* lending.c */
 PyObject *borrow(PyObject *self, PyObject *args);        /* borrowed.c */
+PyObject *make_drawing(PyObject *self, PyObject *args);  /* drawing.c */
+PyObject *make_joining(PyObject *self, PyObject *args);  /* joining.c */
 PyObject *learn_arrays(PyObject *self, PyObject *args);  /* arrays.c */
 PyObject *make_making(PyObject *self, PyObject *args);   /* making.c */
 PyObject *make_whole(PyObject *self, PyObject *args);    /* whole.c */
@@ -302,6 +324,8 @@ static PyMethodDef functions[] = {
     {"program", make_program, METH_VARARGS, "A function of the arrays of a program."},
     {"decision", make_decision, METH_VARARGS, "A function of the arrays of a decision."},
     {"learn_arrays", learn_arrays, METH_VARARGS, "Read arrays where they lie, if they are as expected."},
+    {"drawing", make_drawing, METH_VARARGS, "Functions that draw random numbers by one call."},
+    {"joining", make_joining, METH_VARARGS, "A function that joins small arrays."},
     {"making", make_making, METH_VARARGS, "A function of shape and dtype that makes arrays."},
     {"whole", make_whole, METH_VARARGS, "A kernel of elements that makes its result."},
     {"prepared", make_prepared, METH_VARARGS, "A kernel that asks once about calls that are alike."},

@@ -96,6 +96,46 @@ typedef struct {
 ARANGE(float, f32)
 ARANGE(double, f64)
 
+/* Numbers that are counted from both ends, the first `half` of them from the first. */
+typedef struct {
+    void *out;
+    double start, end, step;
+    int64_t size, half;
+} Ends;
+
+#define LINSPACE(T, S)                                                                     \
+    WIDE static void linspace_step_##S(const void *context, int64_t begin, int64_t end) {  \
+        const Ends *c = context;                                                           \
+        const int64_t middle = c->half < begin ? begin : c->half < end ? c->half : end;    \
+        const Range first = {.out = c->out, .start = c->start, .step = c->step};           \
+        arange_step_##S(&first, begin, middle);                                            \
+        const double last = c->end, step = c->step;                                        \
+        for (int64_t i = middle; i < end; i += COUNTED) {                                  \
+            T *restrict out = (T *)c->out + i;                                             \
+            const double after = (double)(c->size - 1 - i);                                \
+            const int32_t count = end - i < COUNTED ? (int32_t)(end - i) : COUNTED;        \
+            _Pragma("omp simd") for (int32_t j = 0; j < count; j++)                        \
+                out[j] = (T)(last - (after - (double)j) * step);                           \
+        }                                                                                  \
+    }                                                                                      \
+    static void linspace_##S(const Args *k) {                                              \
+        const int64_t half = k->n[0] > 1 ? k->n[0] / 2 : k->n[0];                          \
+        const Ends c = {k->p[0], k->x[0], k->x[1], k->x[2], k->n[0], half};                \
+        split(linspace_step_##S, &c, c.size, team(k, c.size));                             \
+    }
+LINSPACE(float, f32)
+LINSPACE(double, f64)
+
+#define ONES(T, S)                                                                         \
+    static void ones_on_diagonal_##S(const Args *k) {                                      \
+        const int64_t rows = k->n[0], columns = k->n[1];                                   \
+        T *out = k->p[0];                                                                  \
+        for (int64_t i = 0; i < rows && i < columns; i++) out[i * columns + i] = 1;        \
+    }
+ONES(float, f32)
+ONES(double, f64)
+ONES(int64_t, i64)
+
 WIDE static void arange_step_i64(const void *context, int64_t begin, int64_t end) {
     const Range *c = context;
     uint64_t *restrict out = c->out;
@@ -146,6 +186,11 @@ const Row moving_rows[] = {
     {"arange_f32", "wiff", "t0", arange_f32},
     {"arange_f64", "wiff", "t0", arange_f64},
     {"arange_i64", "wiii", "t0", arange_i64},
+    {"linspace_f32", "wifff", "t0", linspace_f32},
+    {"linspace_f64", "wifff", "t0", linspace_f64},
+    {"ones_on_diagonal_f32", "wii", "t01", ones_on_diagonal_f32},
+    {"ones_on_diagonal_f64", "wii", "t01", ones_on_diagonal_f64},
+    {"ones_on_diagonal_i64", "wii", "t01", ones_on_diagonal_i64},
     {"copy", "wrii", "b(0+1),b0", copy}, {"clear", "wi", "b0", clear},
     {NULL, NULL, NULL, NULL},
 };

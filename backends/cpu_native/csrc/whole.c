@@ -32,18 +32,6 @@ static void drop(PyObject *capsule) {
     PyMem_Free(w);
 }
 
-static PyObject *call_general(const Whole *w, PyObject *const *args, Py_ssize_t count) {
-    PyObject *given = PyTuple_New(count);
-    if (given == NULL) return NULL;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        Py_INCREF(args[i]);
-        PyTuple_SetItem(given, i, args[i]);
-    }
-    PyObject *found = PyObject_Call(w->general, given, NULL);
-    Py_DECREF(given);
-    return found;
-}
-
 /* The case of the arrays, which are read where they lie, or NULL. */
 static const Case *case_of(const Whole *w, PyObject *const *args, const Array **arrays, Py_ssize_t *itemsize) {
     for (int j = 0; j < w->reads; j++) {
@@ -110,7 +98,7 @@ static PyObject *call_whole(PyObject *self, PyObject *const *args, Py_ssize_t co
             of = NULL;
         }
     }
-    if (of == NULL) return call_general(w, args, count);
+    if (of == NULL) return call_general(w->general, args, count);
     const Py_ssize_t length = length_of(arrays[0], itemsize);
     PyObject *out = length < w->limit ? new_array(of->dtype, arrays[0]->rank, arrays[0]->shape)
                                       : PyObject_CallFunctionObjArgs(w->large, args[0], NULL);
@@ -142,13 +130,8 @@ static int read_case(Whole *w, PyObject *given) {
         PyErr_SetString(PyExc_ValueError, "whole(): its cases are at most four pairs");
         return 0;
     }
-    if (!PyArg_ParseTuple(given, "OO!", &dtype, &PyCFunction_Type, &function)) return 0;
-    PyObject *capsule = PyCFunction_GetSelf(function);
-    if (capsule == NULL || !PyCapsule_IsValid(capsule, ENTRY)) {
-        PyErr_SetString(PyExc_TypeError, "whole(): a case has no kernel of this module");
-        return 0;
-    }
-    const Entry *entry = PyCapsule_GetPointer(capsule, ENTRY); /* which lives as long as the process */
+    if (!PyArg_ParseTuple(given, "OO", &dtype, &function)) return 0;
+    const Entry *entry = entry_of(function, "whole");
     if (entry == NULL || !is_of_elements(w, entry)) return 0;
     Py_INCREF(dtype);
     w->of[w->cases++] = (Case){dtype, entry};

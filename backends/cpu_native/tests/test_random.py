@@ -214,3 +214,93 @@ def test_normals_of_all_24_bits_in_steps_of_61():
     found = np.empty_like(wanted)
     native.normals_of(found, words, words.size)
     np.testing.assert_array_equal(found, wanted)
+
+
+class Broken(Generator):
+    """A generator that fails in one place and counts who holds it."""
+
+    def __init__(self, place):
+        super().__init__()
+        self.place, self.holders, self.entered, made = place, 0, 0, self.engine
+        outer = self
+
+        class Lock:
+            def __enter__(self):
+                if place == "enter":
+                    raise LookupError("enter")
+                outer.holders += 1
+                outer.entered += 1
+
+            def __exit__(self, *exc):
+                outer.holders -= 1
+                if place == "exit":
+                    raise LookupError("exit")
+
+        class Engine:
+            def memory(self):
+                if place == "memory":
+                    raise LookupError("memory")
+                return 0 if place == "nowhere" else made.memory()
+
+        self.lock, self.engine = Lock(), Engine()
+        if place == "waiting":
+            self.next_normal = "no number"
+
+
+@pytest.mark.parametrize("place", ["enter", "exit", "memory", "nowhere", "waiting"])
+@pytest.mark.parametrize("name", ["normal", "normal_"])
+def test_a_generator_is_free_again_after_what_fails(name, place):
+    generator = Broken(place)
+    given = ((3,), 0.0, 1.0, plugin.float32) if name == "normal" else (np.ones(3, "f4"), 0.0, 1.0)
+    for call in (1, 2):
+        with pytest.raises((LookupError, RuntimeError, TypeError)) as error:
+            random.KERNELS[name](*given, generator)
+        if place in ("enter", "exit", "memory"):
+            assert error.value.args == (place,)
+        assert generator.holders == 0 and generator.entered == (0 if place == "enter" else call)
+
+
+def test_nothing_is_locked_where_nothing_is_drawn():
+    generator = Broken("enter")
+    assert random.KERNELS["uniform"]((0, 3), 0.0, 1.0, plugin.float32, generator).shape == (0, 3)
+    random.KERNELS["uniform_"](np.ones((2, 0), "f4"), 0.0, 1.0, generator)
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal", "cauchy"])
+def test_arrays_with_gaps_or_of_no_known_class_are_filled_the_general_way(name):
+    class Other(np.ndarray):
+        pass
+
+    ours, theirs = Generator(), Generator()
+    wanted = NUMPY[name]((6,), 0.5, 2.0, plugin.float32, theirs)
+    a = np.zeros(6, "f4").view(Other)
+    random.KERNELS[f"{name}_"](a, 0.5, 2.0, ours)
+    assert a.tobytes() == wanted.tobytes()
+    fixed = np.zeros(6, "f4")
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        random.KERNELS[f"{name}_"](fixed, 0.5, 2.0, ours)
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        (),
+        (1,),
+        ((1, 2, len, None),),
+        ((1, 2, native.silu_f32, None),),
+        ((1, 2, native.uniform_f32, native.uniform_f32),),
+        ((1, 2, native.exponential_f32, native.normal_serial_f32),),
+        ((1, 2, native.uniform_f32, None), (1, 2, native.exponential_f32, None)),
+        ((1, 2, native.uniform_f32, None),) * 7,
+    ],
+)
+def test_what_draws_no_numbers_is_refused(cases):
+    with pytest.raises((ValueError, TypeError), match=r"drawing\(\)|argument"):
+        native.drawing(cases, 16, len, len, len, 1)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 1023, 1024, 1025, 3000])
+@pytest.mark.parametrize("dtype", [plugin.int64, plugin.int32, plugin.float32, plugin.int16])
+def test_permutations_are_those_of_numpy_in_every_dtype(n, dtype):
+    same("randperm", n, dtype)

@@ -57,3 +57,56 @@ def test_even_distances_end_at_the_end_and_lie_about_the_middle(n, count, thread
     step = 8.0 / (n - 1)
     wanted = np.where(i < n // 2, -3.0 + i * step, 5.0 + (n - 1 - i) * -step)
     assert found.numpy().tobytes() == wanted.tobytes()
+
+
+ENDS = [0.0, -0.0, 1.0, -1e-3, 3, -7, 1e38, 3.5e38, -1e300, 1 << 70, float("inf"), float("nan")]
+
+
+def numbers(device, *args, **options):
+    """The bits of a range without the signs of its NaN, or the class of the error."""
+    try:
+        found = fb.linspace(*args, device=device, **options)
+    except (RuntimeError, OverflowError, TypeError, ValueError) as error:
+        return type(error), str(error)
+    known = np.array(found.cpu().tolist(), "f4" if found.dtype is fb.float32 else "f8")
+    known[known != known] = np.nan
+    return found.dtype, known.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [None, fb.float32, fb.float64, fb.int64])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 32, 33, 100, 2050])
+def test_even_distances_are_those_of_the_device_without_a_kernel(n, dtype):
+    few = ENDS if n < 100 else ENDS[::3]
+    for start in few:
+        for end in few:
+            assert numbers("cpu", start, end, n, dtype=dtype) == numbers(
+                "ref", start, end, n, dtype=dtype
+            ), (start, end)
+
+
+@pytest.mark.parametrize("wrong", [(0, 1, -1), (0, 1, 2.5), ("a", 1, 3), (0, 1j, 3), (0, 1, None)])
+def test_what_is_no_range_is_refused_in_the_same_words(wrong):
+    assert numbers("cpu", *wrong) == numbers("ref", *wrong)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(0, 0), (1, 1), (3, 3), (2, 5), (5, 2), (0, 4), (4, 0), (200, 300)]
+)
+def test_identities_have_ones_on_the_diagonal_in_every_dtype(sizes):
+    n, m = sizes
+    for dtype in (fb.float32, fb.float64, fb.float16, fb.bfloat16, fb.int64, fb.int32, fb.uint8):
+        found = fb.eye(n, m, dtype=dtype)
+        assert found.shape == sizes and found.is_contiguous() and found.dtype is dtype
+        assert found.tolist() == np.eye(n, m).tolist()
+    for dtype in (fb.bool, fb.complex64):
+        assert fb.eye(n, m, dtype=dtype).tolist() == np.eye(n, m).tolist()
+
+
+@pytest.mark.parametrize("wrong", [(-1,), (2, -1), ("a",), (2, "a"), (None,)])
+def test_what_is_no_size_is_refused_in_the_same_words(wrong):
+    said = []
+    for device in ("cpu", "ref"):
+        with pytest.raises((RuntimeError, TypeError, ValueError)) as error:
+            fb.eye(*wrong, device=device)
+        said.append((type(error.value), str(error.value)))
+    assert said[0] == said[1]

@@ -171,7 +171,7 @@ def checked_sizes(shape: Sequence[int]) -> tuple[int, ...]:
     Raises:
         RuntimeError: an entry is, or their product.
     """
-    if type(shape) is tuple and len(shape) == 1 and 0 <= shape[0] < 1 << 63:
+    if len(shape) == 1 and 0 <= shape[0] <= _MANY and type(shape) is tuple:
         return shape
     count = 1
     for n in shape:

@@ -16,6 +16,7 @@ from flambeau_native.kernels._casts import convert_into
 from flambeau_native.kernels._common import (
     FLOAT32,
     FLOAT64,
+    INT64,
     NUMPY,
     Array,
     Kernel,
@@ -83,6 +84,18 @@ def full(shape: tuple[int, ...], value: complex, dtype: DType) -> Array:
     if (type(value) is int and value == 0) or _is_clear(value):
         return zeros(shape, TO_NUMPY[dtype])
     return _full(shape, value, dtype)
+
+
+def identity(rows: int, columns: int, dtype: DType) -> Array:
+    """Zeros with ones on the diagonal."""
+    kind = TO_NUMPY[dtype]
+    out = zeros((rows, columns), kind)
+    if (run := _ONES.get(kind)) is not None:
+        run(out, rows, columns)
+    else:
+        flat = out.reshape(-1)  # an alias
+        _fill(flat[:: columns + 1][: min(rows, columns)], 1)
+    return out
 
 
 def _is_clear(value: object) -> bool:
@@ -324,4 +337,6 @@ if native is not None:
     }
     for _division in ("fmod", "remainder", "floor_divide"):
         KERNELS |= _make_division(_division)
+    _ONES = compiled("ones_on_diagonal") | {INT64: native.ones_on_diagonal_i64}
+    full.identity = identity  # type: ignore[attr-defined]
     KERNELS |= {"assign": assign, "fill_": fill_, "full": full}

@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import Array, Kernel, made, memory_of, otherwise
-from flambeau_numpy.extending import empty
+from flambeau_numpy.extending import THRESHOLD, empty
 from flambeau_numpy.extending.parts import large_cat, large_stack, make_cat, make_stack
 
 _flip = otherwise("flip")
@@ -97,5 +97,7 @@ KERNELS: dict[str, Kernel] = {
 }
 
 if native is not None:
+    KERNELS["cat"] = native.joining(KERNELS["cat"], THRESHOLD, 0)
+    KERNELS["stack"] = native.joining(KERNELS["stack"], THRESHOLD, 1)
     KERNELS["tril"], KERNELS["tril_"] = _make_triangle(True)
     KERNELS["triu"], KERNELS["triu_"] = _make_triangle(False)

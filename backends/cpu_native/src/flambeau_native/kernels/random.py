@@ -18,9 +18,10 @@ from flambeau_native.kernels._common import (
     compiled,
     made,
     otherwise,
+    zeros,
 )
 from flambeau_numpy.casts import copy_order
-from flambeau_numpy.extending import FROM_NUMPY, MT19937, TO_NUMPY, empty, quiet
+from flambeau_numpy.extending import FROM_NUMPY, MT19937, THRESHOLD, TO_NUMPY, empty, quiet
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 
 Shape = tuple[int, ...]
+_FEWEST_IN_BLOCKS = 16  # normal numbers that are not made in pairs
+_FEW_PLACES = 1024  # of a permutation, in whose dtype they are swapped
 _WIDE_RANGE = 1 << 28  # from here on, integers take 64 bits each
 
 
@@ -52,7 +55,7 @@ def uniform_(a: Array, low: float, high: float, generator: Generator) -> None:
 
 def normal_(a: Array, mean: float, std: float, generator: Generator) -> None:
     count = a.size
-    if count < 16:
+    if count < _FEWEST_IN_BLOCKS:
         _serial(_SERIAL, _normal_serial, a, mean, std, generator)
     elif (run := _NORMAL.get(a.dtype)) is None:
         _assign(a, _normal(a.shape, mean, std, FROM_NUMPY[a.dtype], generator))
@@ -162,18 +165,20 @@ def _fresh(fill: Kernel, table: Container[np.dtype], general: Kernel) -> Kernel:
         fill(out, *numbers, generator)
         return out
 
-    # Written out for two numbers, which the commonest have.
-    def draw_by_two(
-        shape: Shape, first: float, second: float, dtype: DType, generator: Generator
-    ) -> Array:
-        kind = TO_NUMPY[dtype]
-        if kind not in table:
-            return general(shape, first, second, dtype, generator)
-        out = made(shape, kind)
-        fill(out, first, second, generator)
-        return out
+    return draw
 
-    return draw_by_two if fill.__code__.co_argcount == 4 else draw
+
+def _in_one(name: str, fresh: Kernel, fill: Kernel) -> tuple[Kernel, Kernel]:
+    """`fresh` and `fill` by one compiled call for the dtypes that the compiled functions have."""
+    serial = compiled("normal_serial") if name == "normal" else {}
+    cases = tuple(
+        [
+            (FROM_NUMPY[kind], kind, run, serial.get(kind))
+            for kind, run in compiled(name).items()
+            if kind in (FLOAT32, FLOAT64)
+        ]
+    )
+    return native.drawing(cases, _FEWEST_IN_BLOCKS, fresh, fill, empty, THRESHOLD)
 
 
 def randint(low: int, high: int, shape: Shape, dtype: DType, generator: Generator) -> Array:
@@ -274,13 +279,20 @@ multinomial.checks_weights = True  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def randperm(n: int, dtype: DType, generator: Generator) -> Array:
-    if not 1 < n < 1 << 31:
+    kind = TO_NUMPY[dtype]
+    if n < 2:  # nothing is drawn
+        return zeros((n,), kind)
+    if n <= _FEW_PLACES and kind in _PERMUTED:
+        out = made((n,), kind)
+        with generator.lock:
+            _PERMUTED[kind](out, generator.engine.memory(), n)
+        return out
+    if n >= 1 << 31:
         return _randperm(n, dtype, generator)
     # Half the memory is half the cache misses; the copy to 64 bits is cheap beside them.
     out = empty((n,), np.int32)
     with generator.lock:
         native.randperm_i32(out, generator.engine.memory(), n)
-    kind = TO_NUMPY[dtype]
     return out if kind == out.dtype else out.astype(kind)
 
 
@@ -301,6 +313,7 @@ if native is not None and _reads_the_state():
     _SPANS = {FLOAT32: (1 << 24) + 1, FLOAT64: (1 << 53) + 1, INT32: 1 << 31}
     _SPANS[INT64] = _signed(1 << 63)
     _MULTINOMIAL = compiled("multinomial")
+    _PERMUTED = {INT32: native.randperm_i32, INT64: native.randperm_i64}
     _uniform, _normal, _normal_serial = map(otherwise, ("uniform", "normal", "normal_serial"))
     _cauchy, _geometric, _randint = map(otherwise, ("cauchy", "geometric", "randint"))
     _exponential, _log_normal = otherwise("exponential"), otherwise("log_normal")
@@ -321,5 +334,7 @@ if native is not None and _reads_the_state():
     ):
         name = fill.__name__[:-1]
         KERNELS[f"{name}_"], KERNELS[name] = fill, _fresh(fill, table, otherwise(name))
+    for name in ("uniform", "normal", "cauchy"):
+        KERNELS[name], KERNELS[f"{name}_"] = _in_one(name, KERNELS[name], KERNELS[f"{name}_"])
     for kernel in (randint_, randint, randperm, multinomial, dropout, bernoulli, bernoulli_):
         KERNELS[kernel.__name__] = kernel

@@ -14,28 +14,36 @@ if TYPE_CHECKING:
     from flambeau.plugin import dtype as DType
 
 _arange = otherwise("arange")
-_SMALLEST = 1024  # elements, below which NumPy is as fast
 _EXACT = 1 << 53  # whole numbers below are exact in float64
 _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 def arange(start: float, step: float, length: int, dtype: DType) -> Array:
     kind, are_whole = TO_NUMPY[dtype], type(start) is int and type(step) is int
-    if length >= _SMALLEST:
-        if kind is INT64 or kind == INT64:
-            if are_whole and _LEAST <= start <= _MOST and _LEAST <= step <= _MOST:
-                out = made((length,), kind)
-                native.arange_i64(out, length, start, step)
-                return out
-        elif kind in _FLOATS and (not are_whole or abs(start) + abs(step) * length < _EXACT):
+    if kind is INT64 or kind == INT64:
+        if are_whole and _LEAST <= start <= _MOST and _LEAST <= step <= _MOST:
             out = made((length,), kind)
-            _FLOATS[kind](out, length, start, step)
+            native.arange_i64(out, length, start, step)
             return out
+    elif kind in _FLOATS and length and (not are_whole or abs(start) + abs(step) * length < _EXACT):
+        out = made((length,), kind)
+        _FLOATS[kind](out, length, start, step)
+        return out
     return _arange(start, step, length, dtype)
+
+
+def between(start: float, end: float, step: float, length: int, dtype: DType) -> Array:
+    """Numbers in equal steps that are counted from both ends, as `linspace` has them."""
+    kind = TO_NUMPY[dtype]
+    out = made((length,), kind)
+    _ENDS[kind](out, length, start, end, step)
+    return out
 
 
 KERNELS: dict[str, Kernel] = {}
 
 if native is not None:
     _FLOATS = {FLOAT32: native.arange_f32, FLOAT64: native.arange_f64}
+    _ENDS = {FLOAT32: native.linspace_f32, FLOAT64: native.linspace_f64}
+    arange.between = between  # type: ignore[attr-defined]
     KERNELS["arange"] = arange

@@ -34,7 +34,8 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
 
 _NUMBERS = {int, float}
-_SINGLES = struct.Struct("<2f")
+_SINGLES, _DOUBLES = struct.Struct("<2f"), struct.Struct("<2d")
+_MANY = 1 << 20
 _FEW = 32  # numbers that are sooner computed one by one than by four kernels
 
 
@@ -110,7 +111,6 @@ def arange(
 
 
 @public(method=False)
-@takes_as_annotated
 def linspace(
     start: Tensor | float,
     end: Tensor | float,
@@ -129,6 +129,46 @@ def linspace(
     >>> fb.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    if type(start) in _NUMBERS and type(end) in _NUMBERS and type(steps) is int and out is None:
+        made = _in_one(start, end, steps, D.get_default_dtype() if dtype is None else dtype, device)
+        if made is not None:
+            return made.requires_grad_() if requires_grad else made
+    return _linspace(
+        start, end, steps, out=out, dtype=dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def _in_one(start: Any, end: Any, n: int, dtype: DType, device: Any) -> Tensor | None:
+    """`linspace` of numbers by the kernel that counts from both ends; None if there is none."""
+    if not 0 < n <= _MANY or (dtype is not D.float32 and dtype is not D.float64):
+        return None
+    if dtype is D.float64 and not (float is type(start) is type(end)):
+        return None  # what of whole numbers it holds is for the general way
+    be = home(device)
+    if (kernel := getattr(be.arange, "between", None)) is None:
+        return None
+    try:
+        if n == 1:
+            end = start
+        numbers = _SINGLES if dtype is D.float32 else _DOUBLES
+        start, end = numbers.unpack(numbers.pack(start, end))
+        step = (end - start) / (n - 1) if n > 1 else 0.0
+        return wrap(be, kernel(start, end, step, n, dtype), dtype)
+    except (OverflowError, struct.error):  # for the words of the general way
+        return None
+
+
+@takes_as_annotated
+def _linspace(
+    start: Tensor | float,
+    end: Tensor | float,
+    steps: int,
+    *,
+    out: Tensor | None,
+    dtype: DType | None,
+    device: DeviceLike | None,
+    requires_grad: bool,
+) -> Tensor:
     if isinstance(start, Tensor):
         start = start.item()
     if isinstance(end, Tensor):
@@ -142,8 +182,8 @@ def linspace(
         start, end = bounds_in(dtype, start, end if n > 1 else start)
     # Counted from both ends, so that the last value is exactly `end`.
     step = (end - start) / (n - 1) if n > 1 else 0.0
-    half = n // 2
-    if (dtype is D.float32 or dtype is D.float64) and n > 1:
+    half = n // 2 or n
+    if (dtype is D.float32 or dtype is D.float64) and n:
         be = home(device_or(device, out))
         try:
             if n <= _FEW and be.device.type != "meta":
@@ -169,7 +209,7 @@ def linspace(
         return finished_range(wrap(be, native, dtype), requires_grad, out)
 
     def value(i: int) -> Tensor | float:
-        return start + step * i if i < half or n == 1 else end - step * (n - 1 - i)
+        return start + step * i if i < half else end - step * (n - 1 - i)
 
     return finished_range(_vector(value, n, dtype, device_or(device, out)), requires_grad, out)
 
@@ -293,9 +333,10 @@ def bounds_in(dtype: DType, *numbers: object) -> tuple[Any, ...]:
     Raises:
         RuntimeError: the dtype does not hold one.
     """
-    if dtype is D.float32 and len(numbers) == 2 and {*map(type, numbers)} <= _NUMBERS:
+    if dtype is D.float32 and len(numbers) == 2:
         try:
-            return _SINGLES.unpack(_SINGLES.pack(*numbers))
+            if type(numbers[0]) in _NUMBERS and type(numbers[1]) in _NUMBERS:
+                return _SINGLES.unpack(_SINGLES.pack(*numbers))
         except (OverflowError, struct.error):  # for the words of the general way
             pass
     fitted = [fitting(number, dtype) for number in numbers]

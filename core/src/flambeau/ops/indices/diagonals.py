@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.bound import home
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -17,6 +17,7 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.hints import DeviceLike
 from flambeau._types.layout import layout as Layout
 from flambeau.ops.creation.creation import (
+    cannot_create,
     device_or,
     dtype_or,
     empty,
@@ -29,6 +30,8 @@ from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.shapes.movement import cat
+
+_MANY = 1 << 20
 
 
 @public
@@ -223,7 +226,6 @@ def block_diag(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
 
 
 @public(method=False)
-@takes_as_annotated
 def eye(
     n: int,
     m: int | None = None,
@@ -242,6 +244,36 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
+    if type(n) is int and (m is None or type(m) is int) and out is None:
+        kind = D.get_default_dtype() if dtype is None else dtype
+        if (made := _in_one(n, n if m is None else m, kind, device)) is not None:
+            return made.requires_grad_() if requires_grad else made
+    return _eye(n, m, out=out, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def _in_one(n: int, m: int, dtype: DType, device: DeviceLike | None) -> Tensor | None:
+    """`eye` by the kernel that makes it; None if there is none, or it would be too large."""
+    if not (0 <= n <= _MANY and 0 <= m <= _MANY and type(dtype) is DType):
+        return None
+    be = home(device)
+    if (kernel := getattr(be.full, "identity", None)) is None:
+        return None
+    try:
+        return wrap(be, kernel(n, m, dtype), dtype)
+    except be.error as error:
+        raise cannot_create(f"shape {[n, m]}", error, (n, m), dtype) from error
+
+
+@takes_as_annotated
+def _eye(
+    n: int,
+    m: int | None,
+    *,
+    out: Tensor | None,
+    dtype: DType | None,
+    device: DeviceLike | None,
+    requires_grad: bool,
+) -> Tensor:
     m = n if m is None else m
     if n < 0 or m < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n} and {m}")

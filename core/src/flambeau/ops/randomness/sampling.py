@@ -153,9 +153,11 @@ def _made(
         dtype = D.get_default_dtype()
     else:
         dtype = dtype_or(dtype, out)
-    be = where_to_draw(home(device if out is None else device_or(device, out)))
-    shape, source = checked_sizes(shape), generator_for(be.device, generator)
-    kernel = getattr(be, op.name)
+    be = home(device if out is None else device_or(device, out))
+    if _dispatch.drawing is not None:
+        be = where_to_draw(be)
+    source = generator_for(be.device, generator)
+    kernel, shape = getattr(be, op.name), checked_sizes(shape)
     try:
         made = wrap(be, kernel(shape, first, second, dtype, source), dtype)
     except be.error as error:
@@ -452,9 +454,9 @@ def randperm(
     dtype = D.int64 if dtype is None and out is None else dtype_or(dtype, out)
     if n - 1 > (top := streams.exact_range(dtype)):
         raise RuntimeError(f"randperm(): n cannot be greater than {top + 1} for {dtype}")
-    be = where_to_draw(home(device_or(device, out)))
-    native = _randperm.draw(be, n, dtype, generator_for(be.device, generator))
-    return finished(wrap(be, native, dtype), requires_grad, out)
+    be = where_to_draw(home(device if out is None else device_or(device, out)))
+    made = wrap(be, _randperm.draw(be, n, dtype, generator_for(be.device, generator)), dtype)
+    return made if out is None and not requires_grad else finished(made, requires_grad, out)
 
 
 @public

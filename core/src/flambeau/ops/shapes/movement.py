@@ -906,9 +906,13 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     >>> fb.cat([fb.tensor([1]), fb.tensor([2.5])])
     tensor([1.0000, 2.5000])
     """
-    if _alike(tensors) and (rank := len(tensors[0]._a.shape)):
-        if rank > 1 or (0,) not in [t._a.shape for t in tensors]:
-            result = _cat(tensors, dim_of(dim, rank))
+    if shapes := _shapes_of_plain(tensors):
+        rank = len(shapes[0])
+        for shape in shapes:
+            if len(shape) != rank or shape == (0,) or not rank:
+                break
+        else:
+            result = _cat(tensors, dim if dim == 0 and type(dim) is int else dim_of(dim, rank))
             return result if out is None else _joined(result, out, tensors)
     parts = _parts("cat", tensors)
     if not parts:
@@ -938,22 +942,18 @@ def _joined(result: Tensor, out: Tensor | None, tensors: Sequence[Tensor]) -> Te
 concat = concatenate = cat
 
 
-def _alike(tensors: Sequence[Tensor]) -> bool:
-    """Whether these are plain tensors of one dtype and rank, which need no closer look."""
-    kind = type(tensors)
-    if (kind is not list and kind is not tuple) or not tensors or type(tensors[0]) is not Tensor:
-        return False
-    first = tensors[0]
-    dtype, rank = first.dtype, len(first._a.shape)
+def _shapes_of_plain(tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
+    """The shapes of plain tensors of one dtype, which need no closer look; of others none."""
+    if (type(tensors) is not list and type(tensors) is not tuple) or not tensors:
+        return []
+    if type(first := tensors[0]) is not Tensor:
+        return []
+    dtype, shapes = first.dtype, []
     for t in tensors:
-        if (
-            type(t) is not Tensor
-            or t.dtype is not dtype
-            or t._made is not None
-            or len(t._a.shape) != rank
-        ):
-            return False
-    return True
+        if type(t) is not Tensor or t.dtype is not dtype or t._made is not None:
+            return []
+        shapes.append(t._a.shape)
+    return shapes
 
 
 def _parts(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -981,8 +981,13 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     tensor([[1, 3],
             [2, 4]])
     """
-    alike = _alike(tensors)
-    parts = tensors if alike else _parts("stack", tensors)
+    shapes = _shapes_of_plain(tensors)
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        found = _stack(
+            tensors, dim if dim == 0 and type(dim) is int else dim_of(dim, len(shapes[0]) + 1)
+        )
+        return found if out is None else _joined(found, out, tensors)
+    parts = _parts("stack", tensors)
     if not parts:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = parts[0]._a.shape
@@ -992,12 +997,10 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(p._a.shape)} at entry {i}"
             )
-    d = dim_of(dim, len(first) + 1)
-    if not alike:
-        dtype = parts[0].dtype
-        for p in parts:
-            dtype = D.promote_types(dtype, p.dtype)
-        parts = [cast(p, dtype) for p in parts]
+    d, dtype = dim_of(dim, len(first) + 1), parts[0].dtype
+    for p in parts:
+        dtype = D.promote_types(dtype, p.dtype)
+    parts = [cast(p, dtype) for p in parts]
     return _joined(_stack(parts, d), out, tensors)
 
 

@@ -1,0 +1,105 @@
+/* Few bytes of several arrays as one: joining(general, limit, is_new) gives joined(arrays, dim), along a dimension that
+   they have or, where it is new, along one before it.  Arrays that are not row-major, of one known dtype and alike
+   but for that dimension, and results of `limit` bytes and more, are for general(arrays, dim). */
+#include "arrays.h"
+#include "binding.h"
+
+#define CAPSULE "flambeau_native.joining"
+#define MOST_JOINED 64
+
+typedef struct {
+    PyObject *general;
+    Py_ssize_t limit;
+    int is_new;
+} Joining;
+
+static void drop(PyObject *capsule) {
+    Joining *j = PyCapsule_GetPointer(capsule, CAPSULE);
+    Py_XDECREF(j->general);
+    PyMem_Free(j);
+}
+
+/* Arrays to be joined: each of `rows` pieces, of so many bytes. */
+typedef struct {
+    const Array *array[MOST_JOINED];
+    Py_ssize_t piece[MOST_JOINED];
+    Py_ssize_t count, rows, bytes, sizes[MOST_RANK + 1];
+    int rank;
+} Joined;
+
+/* Whether all are as they should be, and what is made of them. */
+static int see(const Joining *j, PyObject *arrays, PyObject *along, Joined *found) {
+    const int is_list = PyList_Check(arrays);
+    if (!is_list && !PyTuple_Check(arrays)) return 0;
+    const Py_ssize_t dim = PyLong_AsSsize_t(along);
+    if (dim < 0) PyErr_Clear();
+    found->count = is_list ? PyList_Size(arrays) : PyTuple_Size(arrays);
+    if (dim < 0 || found->count < 1 || found->count > MOST_JOINED) return 0;
+    Py_ssize_t itemsize;
+    found->bytes = 0;
+    for (Py_ssize_t i = 0; i < found->count; i++) {
+        PyObject *given = is_list ? PyList_GetItem(arrays, i) : PyTuple_GetItem(arrays, i);
+        const Array *a = found->array[i] = array_of(given, &itemsize), *first = found->array[0];
+        if (a == NULL || !is_plain(a, itemsize, 0) || a->dtype != first->dtype || a->rank != first->rank) return 0;
+        if (a->rank > MOST_RANK - 1 || dim >= a->rank + j->is_new) return 0;
+        found->piece[i] = itemsize;
+        for (int d = 0; d < a->rank; d++) {
+            if (a->shape[d] != first->shape[d] && (j->is_new || d != dim)) return 0;
+            if (d >= dim) found->piece[i] *= a->shape[d];
+        }
+        found->bytes += length_of(a, itemsize);
+        if (found->bytes >= j->limit) return 0;
+    }
+    if (found->bytes == 0) return 0; /* how many there are of nothing may be more than can be counted */
+    const Array *first = found->array[0];
+    Py_ssize_t total = 0;
+    for (Py_ssize_t i = 0; i < found->count; i++) total += j->is_new ? 1 : found->array[i]->shape[dim];
+    found->rank = first->rank + j->is_new;
+    found->rows = 1;
+    for (int d = 0; d < found->rank; d++) {
+        const int own = j->is_new && d > dim ? d - 1 : d;
+        found->sizes[d] = d == dim ? total : first->shape[own];
+        if (d < dim) found->rows *= found->sizes[d];
+    }
+    return 1;
+}
+
+static PyObject *call_joined(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    const Joining *j = PyCapsule_GetPointer(self, CAPSULE);
+    if (j == NULL) return NULL;
+    Joined found;
+    if (count != 2 || !see(j, args[0], args[1], &found)) return call_general(j->general, args, count);
+    PyObject *made = new_array(found.array[0]->dtype, found.rank, found.sizes);
+    if (made == NULL) return NULL;
+    char *out = ((Array *)made)->memory;
+    for (Py_ssize_t row = 0; row < found.rows; row++) {
+        for (Py_ssize_t i = 0; i < found.count; i++) {
+            memcpy(out, found.array[i]->memory + row * found.piece[i], (size_t)found.piece[i]);
+            out += found.piece[i];
+        }
+    }
+    return made;
+}
+
+PyObject *make_joining(PyObject *self, PyObject *args) {
+    PyObject *general;
+    Py_ssize_t limit;
+    int is_new;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Onp:joining", &general, &limit, &is_new)) return NULL;
+    Joining *j = PyMem_Malloc(sizeof *j);
+    if (j == NULL) return PyErr_NoMemory();
+    Py_INCREF(general);
+    *j = (Joining){general, limit, is_new};
+    PyObject *capsule = PyCapsule_New(j, CAPSULE, drop);
+    if (capsule == NULL) {
+        Py_DECREF(general);
+        PyMem_Free(j);
+        return NULL;
+    }
+    static PyMethodDef method = {"joined", (PyCFunction)(void (*)(void))call_joined, METH_FASTCALL,
+                                 "Several arrays as one."};
+    PyObject *function = PyCFunction_NewEx(&method, capsule, NULL);
+    Py_DECREF(capsule);
+    return function;
+}
