@@ -127,6 +127,17 @@ FORCED F gelu_v(F x) {
 #undef CHOSEN
 #undef BETWEEN
 
+/* In this order: of two NaN the first is the result, and compilers exchange what commutes. */
+#define IN_ORDER(name, instruction)                                                \
+    static inline __attribute__((always_inline)) AVX512 __m512 name##_in_order(    \
+        __m512 g, __m512 x) {                                                      \
+        __m512 found;                                                              \
+        __asm__(instruction " %2, %1, %0" : "=v"(found) : "v"(g), "vm"(x));        \
+        return found;                                                              \
+    }
+IN_ORDER(add, "vaddps")
+IN_ORDER(mul, "vmulps")
+
 static inline int has_avx512(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");

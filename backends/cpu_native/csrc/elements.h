@@ -174,15 +174,10 @@ static inline void repeating(const Args *k, int64_t size, Loop loop, Loop first,
 #define VECTOR_LOOP(name, is_binary, expression, after)                                           \
     VECTOR_LOOP_OF(name##_loop_v, is_binary, EACH_OF(a), EACH_OF(b), REST_OF(a), REST_OF(b),      \
                    expression, after)
-/* One operand is a number: the first element of its array stands for all.  The other one is in a register,
-   or the compiler would exchange the two, of which the first says what two NaN give. */
-INLINE AVX512 __m512 kept(__m512 a) {
-    __asm__("" : "+v"(a));
-    return a;
-}
+/* One operand is a number: the first element of its array stands for all. */
 #define NUMBER_LOOPS(name, expression)                                                                  \
-    VECTOR_LOOP_OF(name##_number_v, 1, kept(EACH_OF(a)), one_b, kept(REST_OF(a)), one_b, expression, )  \
-    VECTOR_LOOP_OF(number_##name##_v, 1, one_a, kept(EACH_OF(b)), one_a, kept(REST_OF(b)), expression, )
+    VECTOR_LOOP_OF(name##_number_v, 1, EACH_OF(a), one_b, REST_OF(a), one_b, expression, )              \
+    VECTOR_LOOP_OF(number_##name##_v, 1, one_a, EACH_OF(b), one_a, REST_OF(b), expression, )
 #define FASTEST(name) (has_avx512() ? name##_loop_v : name##_loop_f32)
 #define NUMBER_FIRST(name) (has_avx512() ? number_##name##_v : NULL)
 #define NUMBER_SECOND(name) (has_avx512() ? name##_number_v : NULL)

@@ -167,9 +167,9 @@ BINARY_KERNEL(elu_backward, float, f32, FASTEST(elu_backward))
 BINARY_ALL(sigmoid_backward, g *(1 - x) * x, g *(ONE - x) * x)
 BINARY_ALL(tanh_backward, g *(1 - x * x), g *(ONE - x * x))
 
-ARITHMETIC(add, g + x, g + x)
+ARITHMETIC(add, g + x, add_in_order(g, x))
 ARITHMETIC(sub, g - x, g - x)
-ARITHMETIC(mul, g *x, g *x)
+ARITHMETIC(mul, g *x, mul_in_order(g, x))
 ARITHMETIC(div, g / x, g / x)
 /* A NaN of either is the result. */
 ARITHMETIC(maximum, g >= x || g != g ? g : x, IF(IS(g, GE, x) | IS_NAN(g), x, g))

@@ -6,7 +6,8 @@
    are copied tile by tile. */
 #include "program.h"
 
-#include "borrowed.h"
+#include "chains.h"
+#include "row_passes.h"
 #include "stream.h"
 
 #if HAS_THREADS
@@ -14,41 +15,39 @@
 #endif
 
 #define TILE 1024 /* elements, or as many rows as fit; half of it is slower, and so is twice as much */
+#define FEWEST 512 /* elements, below which nothing is gained by joining instructions */
 #define MANY 12   /* registers, from which on half a tile is faster: the first cache holds more of them */
+
+int is_needed(const Program *p, int r, int from) {
+    if (r < p->inputs + p->outputs) return 1;
+    for (int k = from; k < p->count; k++) {
+        if (reads(&p->code[k], r)) return 1;
+        if (p->code[k].to == r) return 0;
+    }
+    return 0;
+}
 
 /* Bytes of all arrays from which on they are not in the caches of one core.  The processor foresees what
    is read of a page when it has begun, and a tile is a page of each array: so lines of the next tile are
    asked for between the instructions, a few at a time, since more than some twenty are waited for. */
 #define FAR (3 << 20)
-#define LINE 64
 
-#define COMPARISON(name, relation)                                                                \
-    WIDE static void name##_loop(void *to, const void *first, const void *second, int64_t n,      \
-                                 const double *numbers, int streams) {                            \
-        const float *a = first, *b = second;                                                      \
-        float *out = to;                                                                          \
-        (void)numbers, (void)streams;                                                             \
-        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = a[i] relation b[i] ? 1 : 0;  \
-    }
-COMPARISON(eq, ==)
-COMPARISON(ne, !=)
-COMPARISON(lt, <)
-COMPARISON(le, <=)
-COMPARISON(gt, >)
-COMPARISON(ge, >=)
+static void find_streams(Program *p) {
+    const int arrays = p->inputs + p->outputs;
+    const int64_t others = p->size * 4 * (arrays - 1); /* bytes; less where arrays repeat */
+    for (int j = p->inputs; j < arrays; j++)
+        p->streams[j] = p->kinds[j] == 'f' && !p->is_read[j] && is_streamed(p->size * 4, others);
+}
 
-/* Of two zeros NumPy takes the second, whose functions small arrays have. */
-#define LATTER(name, relation)                                                                    \
-    WIDE static void name##_loop(void *to, const void *first, const void *second, int64_t n,      \
-                                 const double *numbers, int streams) {                            \
-        const float *a = first, *b = second;                                                      \
-        float *out = to;                                                                          \
-        (void)numbers, (void)streams;                                                             \
-        _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                       \
-            out[i] = a[i] relation b[i] || a[i] != a[i] ? a[i] : b[i];                            \
-    }
-LATTER(latter_maximum, >)
-LATTER(latter_minimum, <)
+void finish_program(Program *p) {
+    p->is_far = p->size * (p->inputs + p->outputs) * (int64_t)sizeof(float) >= FAR;
+    p->work = p->count;
+    find_streams(p);
+    if (p->size < FEWEST) return;
+    join_rows(p);
+    make_chains(p);
+    find_streams(p); /* what only its chain used again need not stay in the caches */
+}
 
 WIDE static void choose(float *out, const float *is_first, const float *a, const float *b, int64_t n) {
 #pragma omp simd
@@ -58,71 +57,6 @@ WIDE static void choose(float *out, const float *is_first, const float *a, const
 WIDE static void multiply_add(float *out, const float *a, const float *b, const float *c, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = fmaf(b[i], c[i], a[i]);
-}
-
-/* A NaN of a row is its extremum. */
-#define PRAGMA(text) _Pragma(#text)
-#define EXTREMUM(name, relation)                                                                  \
-    WIDE static void name##_of_rows(float *out, const float *a, int64_t rows, int64_t columns,    \
-                                    double divisor) {                                             \
-        (void)divisor;                                                                            \
-        for (int64_t i = 0; i < rows; i++, a += columns) {                                        \
-            float found = a[0];                                                                   \
-            int is_nan = 0;                                                                       \
-            PRAGMA(omp simd reduction(name : found) reduction(| : is_nan))                        \
-            for (int64_t j = 0; j < columns; j++) {                                               \
-                found = a[j] relation found ? a[j] : found;                                       \
-                is_nan |= a[j] != a[j];                                                           \
-            }                                                                                     \
-            out[i] = is_nan ? NAN : found;                                                        \
-        }                                                                                         \
-    }
-EXTREMUM(max, >)
-EXTREMUM(min, <)
-
-/* Of sub: sub_rows takes a value a row as second operand, rows_sub as first. */
-static int find_by_row(Instruction *i, const char *name) {
-    static const char *const known[] = {"add", "sub", "mul", "div", "maximum", "minimum"};
-    const int is_first = strncmp(name, "rows_", 5) == 0;
-    for (size_t j = 0; j < sizeof known / sizeof known[0]; j++) {
-        const size_t length = strlen(known[j]);
-        if (is_first ? strcmp(name + 5, known[j])
-                     : strncmp(name, known[j], length) || strcmp(name + length, "_rows"))
-            continue;
-        i->way = is_first ? BY_FIRST : BY_SECOND;
-        i->loop = loop_of(known[j]);
-        i->number = number_loop_of(known[j], is_first);
-        return 1;
-    }
-    return 0;
-}
-
-int find_instruction(Instruction *i, const char *name) {
-    static const struct {
-        const char *name;
-        int way;
-        Loop loop;
-        Reducer reducer;
-    } own[] = {
-        {"eq", EACH, eq_loop, NULL},        {"ne", EACH, ne_loop, NULL},
-        {"lt", EACH, lt_loop, NULL},        {"le", EACH, le_loop, NULL},
-        {"gt", EACH, gt_loop, NULL},        {"ge", EACH, ge_loop, NULL},
-        {"latter_maximum", EACH, latter_maximum_loop, NULL},
-        {"latter_minimum", EACH, latter_minimum_loop, NULL},
-        {"where", CHOOSE, NULL, NULL},      {"expand", EXPAND, NULL, NULL},
-        {"multiply_add", MULTIPLY_ADD, NULL, NULL},
-        {"sum", REDUCE, NULL, sum_of_rows}, {"amax", REDUCE, NULL, max_of_rows},
-        {"amin", REDUCE, NULL, min_of_rows},
-    };
-    i->way = EACH;
-    if ((i->loop = loop_of(name)) != NULL || (i->loop = borrowed_loop_of(name)) != NULL) return 1;
-    if (find_by_row(i, name)) return 1;
-    for (size_t j = 0; j < sizeof own / sizeof own[0]; j++) {
-        if (strcmp(name, own[j].name)) continue;
-        i->way = own[j].way, i->loop = own[j].loop, i->reducer = own[j].reducer;
-        return 1;
-    }
-    return 0;
 }
 
 /* How a tile of an array is found: the dimensions that are not one with the next. */
@@ -137,8 +71,7 @@ typedef struct {
     const Program *p;
     View views[MAX_PROGRAM_ARRAYS];
     int64_t unit, tile, tiles, parts, room;
-    int is_far;
-    int streams[MAX_PROGRAM_ARRAYS];
+    int streams[MAX_REGISTERS], repeats[MAX_REGISTERS];
     char *scratch;
 } Run;
 
@@ -264,7 +197,8 @@ static void execute_by_row(const Instruction *i, char *const *at, int64_t rows, 
     }
 }
 
-static void execute(const Instruction *i, char *const *at, int64_t m, int64_t columns, int streams) {
+static void execute(const Instruction *i, const Tile *tile, int64_t m, int64_t columns, int streams) {
+    char *const *at = tile->at;
     const int64_t rows = m / columns;
     switch (i->way) {
         case EACH: i->loop(at[i->to], at[i->a], at[i->b], m, i->numbers, streams); break;
@@ -279,6 +213,12 @@ static void execute(const Instruction *i, char *const *at, int64_t m, int64_t co
             for (int64_t r = 0; r < rows; r++)
                 fill((float *)(void *)at[i->to] + r * columns, at[i->a] + r * (int64_t)sizeof(float), columns);
             break;
+        case ROW_PASS:
+            i->pass(&(struct Pass){(const float *)(const void *)at[i->a], (const float *)(const void *)at[i->b],
+                                   (const float *)(const void *)at[i->c], (const float *)(const void *)at[i->d],
+                                   i->kept < 0 ? NULL : (float *)(void *)at[i->kept], (float *)(void *)at[i->to], rows,
+                                   columns, tile->repeats[i->c], tile->repeats[i->d], i->numbers[0]});
+            break;
         case MULTIPLY_ADD:
             multiply_add((float *)(void *)at[i->to], (const float *)(void *)at[i->a],
                          (const float *)(void *)at[i->b], (const float *)(void *)at[i->c], m);
@@ -289,26 +229,23 @@ static void execute(const Instruction *i, char *const *at, int64_t m, int64_t co
     }
 }
 
-#if defined(__GNUC__)
-#define ASK(address, offset) __builtin_prefetch((address) + (offset), 0, 3)
-#else
-#define ASK(address, offset) ((void)(address))
-#endif
-
-/* The arrays that lie far away, behind their tiles of `bytes`; how many there are. */
-static int next_tiles(const Run *run, char *const *at, int64_t bytes, const char **next) {
-    int found = 0;
+/* Notes the arrays that lie far away, behind their tiles of `bytes`. */
+static void look_ahead(const Run *run, Tile *tile, int64_t bytes) {
+    Ahead *ahead = &tile->ahead;
+    ahead->asked = ahead->wanted = 0;
     for (int j = 0; j < run->p->inputs + run->p->outputs; j++)
-        if (run->views[j].is_linear && run->views[j].kind == 'f' && !run->streams[j])
-            next[found++] = at[j] + bytes;
-    return found;
+        if (run->views[j].is_linear && run->views[j].kind == 'f' && !tile->streams[j])
+            ahead->next[ahead->count++] = tile->at[j] + bytes;
 }
 
 static void run_part(const Run *run, int64_t part) {
     const Program *p = run->p;
     const int arrays = p->inputs + p->outputs;
     const int64_t columns = p->has_rows ? p->shape[p->rank - 1] : 1;
-    char *own[MAX_REGISTERS], *at[MAX_REGISTERS], *base = run->scratch + part * p->registers * run->room;
+    char *own[MAX_REGISTERS], *base = run->scratch + part * p->registers * run->room;
+    Tile tile;
+    char **const at = tile.at;
+    tile.streams = run->streams, tile.repeats = run->repeats;
     for (int r = 0; r < p->registers; r++) at[r] = own[r] = base + r * run->room;
     for (int j = 0; j < p->numbers; j++) {
         float *to = (float *)(void *)own[arrays + j];
@@ -332,15 +269,17 @@ static void run_part(const Run *run, int64_t part) {
             if (v->kind == 'R') at[j] = v->memory + start / columns * (int64_t)sizeof(float);
             else if (v->kind == 'f' && v->is_linear) at[j] = v->memory + start * (int64_t)sizeof(float);
         }
-        const char *next[MAX_PROGRAM_ARRAYS];
         const int64_t bytes = m * (int64_t)sizeof(float);
-        const int ahead = run->is_far && t + 1 < end ? next_tiles(run, at, bytes, next) : 0;
-        int64_t asked = 0;
+        tile.ahead.count = 0;
+        if (p->is_far && t + 1 < end) look_ahead(run, &tile, bytes);
         for (int k = 0; k < p->count; k++) {
             const Instruction *i = &p->code[k];
-            for (const int64_t until = bytes * (k + 1) / p->count; ahead && asked < until; asked += LINE)
-                for (int j = 0; j < ahead; j++) ASK(next[j], asked);
-            execute(i, at, m, columns, i->to < arrays && run->streams[i->to]);
+            if (i->way == CHAIN) {
+                run_chain(p, i, &tile, m, bytes / p->count);
+                continue;
+            }
+            if (tile.ahead.count) ask(&tile.ahead, bytes * (k + 1) / p->count);
+            execute(i, &tile, m, columns, run->streams[i->to]);
         }
         for (int j = p->inputs; j < arrays; j++)
             if (at[j] == own[j]) scatter(&run->views[j], start, m, (const float *)(void *)own[j]);
@@ -393,13 +332,12 @@ int run_program(const Program *p, const Place *places, int threads) {
     if (!p->size) return 1;
     Run run = {.p = p, .unit = 1};
     const int arrays = p->inputs + p->outputs;
-    const int64_t others = p->size * 4 * (arrays - 1); /* bytes; less where arrays repeat */
     for (int j = 0; j < arrays; j++) {
         run.views[j] = view_of(p, &places[j], p->kinds[j]);
         const View *v = &run.views[j];
         /* Rows that repeat begin with a tile: one copy, or none, serves all. */
         if (v->rank == 2 && v->strides[0] == 0 && run.unit == 1) run.unit = v->shape[1];
-        run.streams[j] = j >= p->inputs && v->kind == 'f' && !p->is_read[j] && is_streamed(p->size * 4, others);
+        run.streams[j] = p->streams[j] && v->is_linear;
     }
     if (p->has_rows) run.unit = p->shape[p->rank - 1];
     const int64_t tile = p->registers < MANY ? TILE : TILE / 2;
@@ -419,9 +357,9 @@ int run_program(const Program *p, const Place *places, int threads) {
         const int is_number = v->rank == 1 && v->strides[0] == 0;
         const int is_row = v->rank == 2 && v->strides[0] == 0 && run.tile % v->shape[1] == 0;
         v->is_same = is_number || is_row;
+        run.repeats[j] = is_row && p->has_rows && v->shape[1] == p->shape[p->rank - 1];
     }
-    run.is_far = p->size * arrays * (int64_t)sizeof(float) >= FAR;
-    const int64_t useful = p->size * (p->count + 3) / 4 / GRAIN;
+    const int64_t useful = p->size * (p->work + 3) / 4 / GRAIN;
     run.parts = useful < 1 ? 1 : useful < threads ? useful : threads;
     if (run.parts > run.tiles) run.parts = run.tiles;
     /* Registers a whole number of pages apart would share the lines of the first cache. */

@@ -4,6 +4,8 @@
 
 #include "native.h"
 
+struct Pass;
+
 /* A loop over n elements.  With `streams` it may write past the caches (stream.h). */
 typedef void (*Loop)(void *out, const void *a, const void *b, int64_t n, const double *numbers,
                      int streams);
@@ -25,15 +27,20 @@ void sum_of_rows(float *out, const float *a, int64_t rows, int64_t columns, doub
 
 /* How an instruction goes through its registers: element by element; one value a row; a row to its
    value; a value to its row; element by element with three operands, by choice or by multiplication and addition; element by element with the value of
-   the row, as first or as second operand. */
-enum { EACH, EACH_ROW, REDUCE, EXPAND, CHOOSE, MULTIPLY_ADD, BY_FIRST, BY_SECOND, WAYS };
+   the row, as first or as second operand; several instructions, whose links are b from the a-th of the program's on
+   (chains.c); several by row, with operands a to d (row_passes.c). */
+enum { EACH, EACH_ROW, REDUCE, EXPAND, CHOOSE, MULTIPLY_ADD, BY_FIRST, BY_SECOND, CHAIN, ROW_PASS };
+typedef void (*RowPass)(const struct Pass *);
 typedef void (*Reducer)(float *out, const float *a, int64_t rows, int64_t columns, double divisor);
 
 typedef struct {
-    int way, to, a, b, c;
+    int way, to, a, b, c, d;
+    int kept;        /* of ROW_PASS, the register of what is between; -1 for none */
     Loop loop;       /* of EACH and EACH_ROW, BY_FIRST and BY_SECOND */
     Loop number;     /* the same of a number, or NULL */
     Reducer reducer; /* of REDUCE */
+    RowPass pass;    /* of ROW_PASS */
+    int function;    /* by which chains know it; or 0 */
     double numbers[3];
 } Instruction;
 
@@ -41,10 +48,13 @@ typedef struct {
    float32; kinds of memory are f for that and b for bool, R for one float32 a row. */
 typedef struct {
     int rank, inputs, outputs, numbers, registers, count, has_rows;
+    int work, is_far; /* instructions before some were put together; whether the caches hold not all arrays */
     int64_t shape[MAX_RANK], size;
     char kinds[MAX_PROGRAM_ARRAYS];
     char is_read[MAX_PROGRAM_ARRAYS]; /* whether an output is read again */
+    char streams[MAX_PROGRAM_ARRAYS]; /* whether it is written past the caches */
     float values[MAX_REGISTERS];
+    struct Link *links;               /* of chains */
     Instruction code[];
 } Program;
 
@@ -59,6 +69,17 @@ static inline int64_t size_of(char kind) { return kind == 'b' ? 1 : 4; }
 
 /* The way and the function of an instruction of that name; 0 if there is none. */
 int find_instruction(Instruction *i, const char *name);
+
+/* Whether it reads a register. */
+static inline int reads(const Instruction *i, int r) {
+    return i->a == r || i->b == r || i->c == r || (i->way == ROW_PASS && i->d == r);
+}
+
+/* What is left to do when a program is read: instructions that one does together. */
+void finish_program(Program *p);
+
+/* Whether somebody needs what a register has, from the instruction of that number on. */
+int is_needed(const Program *p, int r, int from);
 
 /* Runs a program on the inputs and outputs in order; 0 if there is no memory. */
 int run_program(const Program *p, const Place *places, int threads);

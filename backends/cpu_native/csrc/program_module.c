@@ -1,13 +1,17 @@
 /* Programs as functions of Python: program(shape, kinds, inputs, read, values, temporary, code). */
 #include <Python.h>
 
-#include "program.h"
+#include "chains.h"
 
 #define CAPSULE "flambeau_native.program"
 
 int threads_of_kernels(void); /* module.c */
 
-static void drop(PyObject *capsule) { PyMem_Free(PyCapsule_GetPointer(capsule, CAPSULE)); }
+static void drop(PyObject *capsule) {
+    Program *p = PyCapsule_GetPointer(capsule, CAPSULE);
+    drop_chains(p);
+    PyMem_Free(p);
+}
 
 static PyObject *refuse(const char *what) {
     PyErr_Format(PyExc_ValueError, "program(): %s", what);
@@ -172,6 +176,7 @@ PyObject *make_program(PyObject *self, PyObject *args) {
     }
     for (int k = 0; k < p->count; k++)
         if (!read_instruction(p, &p->code[k], PyTuple_GetItem(code, k))) goto failed;
+    finish_program(p);
     static PyMethodDef method = {"program", (PyCFunction)(void (*)(void))run, METH_FASTCALL,
                                  "A program; it takes its inputs and outputs."};
     PyObject *function = PyCFunction_NewEx(&method, capsule, NULL);
