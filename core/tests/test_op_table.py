@@ -83,6 +83,50 @@ def test_a_gradient_declared_after_a_first_recorded_call_counts() -> None:
         del OPS[op.name], x._be.__dict__[op.name]
 
 
+HEADS = {
+    "max_pool2d": (fb.arange(16.0).reshape(1, 1, 4, 4), (2, 2), (2, 2), (0, 0), (1, 1), False),
+    "layer_norm": (fb.arange(6.0).reshape(2, 3), None, None, (3,), 1e-5),
+    "batch_norm_train": (fb.arange(12.0).reshape(2, 3, 2), fb.ones(3), None, 1e-5),
+    "cross_entropy": (fb.arange(6.0).reshape(2, 3), fb.tensor([0, 2]), -100),
+    "sort": (fb.tensor([2.0, 1.0]), 0, False, True),
+    "frexp": (fb.tensor([2.0, 3.0]),),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "ref"])
+@pytest.mark.parametrize("name", HEADS)
+def test_the_head_of_an_op_is_the_first_of_its_results(name: str, device: str) -> None:
+    op = OPS[name]
+    args = [a.to(device).clone() if isinstance(a, Tensor) else a for a in HEADS[name]]
+    first = op(*args)[0]
+    for found in (op.head(*args), op.head(*args)):
+        assert type(found) is Tensor and found.dtype is first.dtype
+        assert found.tolist() == first.tolist() and not found.requires_grad
+    if not op.differentiable:
+        return
+    args[0] = args[0].requires_grad_()
+    grads = []
+    for result in (op(*args)[0], op.head(*args)):
+        assert type(result.grad_fn) is type(op(*args)[0].grad_fn)
+        grads.append(fb.autograd.grad((result * result).sum(), args[0])[0].tolist())
+    assert grads[0] == grads[1]
+    with fb.no_grad():
+        assert not op.head(*args).requires_grad
+
+
+def test_the_head_of_an_op_is_transformed_and_refuses_what_the_op_refuses() -> None:
+    op, x = OPS["layer_norm"], fb.arange(12.0).reshape(2, 2, 3)
+    found = fb.func.vmap(lambda a: op.head(a, None, None, (3,), 1e-5))(x)
+    assert fb.allclose(found, op(x, None, None, (3,), 1e-5)[0])
+    slope = fb.func.grad(lambda a: op.head(a, None, None, (3,), 1e-5)[0, 1])(x[0])
+    assert slope.shape == (2, 3)
+    for call in (op, op.head):
+        with pytest.raises(RuntimeError, match="device"):
+            call(x, fb.ones(3, device="ref"), None, (3,), 1e-5)
+        with pytest.raises(TypeError, match="expected a Tensor"):
+            call(None, None, None, (3,), 1e-5)
+
+
 def test_functions_that_are_written_out_per_op_are_shown_in_tracebacks(monkeypatch) -> None:
     def fail(*arrays: object) -> object:
         raise KeyError("no such kernel")

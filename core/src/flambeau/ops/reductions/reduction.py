@@ -547,7 +547,7 @@ def all(
     """
     x = input if type(input) is Tensor else need_tensor(input, "all", "input")
     dims, run = dims_of(dim, len(x._a.shape)), _all.run
-    found = run(_are_true(x), dims, keepdim)
+    found = run(x if x.dtype is D.bool_ else _are_true(x), dims, keepdim)
     if out is None and x.dtype is not D.uint8:
         return found
     return _truth("all", x, found, out)
@@ -565,18 +565,15 @@ def any(
     """
     x = input if type(input) is Tensor else need_tensor(input, "any", "input")
     dims, run = dims_of(dim, len(x._a.shape)), _any.run
-    found = run(_are_true(x), dims, keepdim)
+    found = run(x if x.dtype is D.bool_ else _are_true(x), dims, keepdim)
     if out is None and x.dtype is not D.uint8:
         return found
     return _truth("any", x, found, out)
 
 
 def _are_true(x: Tensor) -> Tensor:
-    if x.dtype is D.bool_:
-        return x
-    if type(x) is Tensor and x.dtype.fp:  # a comparison takes less than a cast
-        return x != 0
-    return cast(x, D.bool_)
+    # A comparison takes less than a cast.
+    return x != 0 if type(x) is Tensor and x.dtype.fp else cast(x, D.bool_)
 
 
 def _truth(name: str, x: Tensor, found: Tensor, out: Tensor | None) -> Tensor:
