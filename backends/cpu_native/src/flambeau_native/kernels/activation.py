@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from math import prod
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from flambeau_native.kernels._common import (
     Kernel,
     binary,
     compiled,
+    form,
     halves_by,
     in_place,
-    made,
-    made_like,
     otherwise,
+    prepared,
     unary,
 )
 from flambeau_numpy.casts import compared
@@ -38,42 +38,30 @@ def _make_relu() -> Kernel:
 def _forward(name: str) -> Kernel:
     find, general = compiled(name).get, halves_by(lambda: forward, otherwise(name))
 
-    def forward(a: Array, dim: int) -> Any:
-        function = find(a.dtype)
-        if (
-            function is None
-            or dim != a.ndim - 1
-            or not a.flags.c_contiguous
-            or not (size := a.size)
-        ):
-            return general(a, dim)
-        out = a.copy() if size < 64 else made_like(a)  # which is sooner made than an empty array
+    def prepare(a: Array, dim: int) -> object:
+        run, size = find(a.dtype), a.size
+        if run is None or dim != a.ndim - 1 or not size:
+            return None
         n = a.shape[-1]
-        function(out, a, size // n, n)
-        return out
+        return run, (form(a.shape, a.dtype),), (size // n, n)
 
+    forward = prepared(name, "as", prepare, general)
     return forward
 
 
 def _backward(name: str) -> Kernel:
-    functions, general = compiled(name), halves_by(lambda: backward, otherwise(name))
+    find, general = compiled(name).get, halves_by(lambda: backward, otherwise(name))
 
-    def backward(grad: Array, result: Array, dim: int) -> Any:
-        function = functions.get(result.dtype)
-        if (
-            function is None
-            or dim != result.ndim - 1
-            or grad.dtype != result.dtype
-            or grad.shape != result.shape
-            or not result.size
-            or not (result.flags.c_contiguous and grad.flags.c_contiguous)
-        ):
-            return general(grad, result, dim)
-        out = made_like(result)
-        n = result.shape[-1]
-        function(out, grad, result, result.size // n, n)
-        return out
+    def prepare(grad: Array, result: Array, dim: int) -> object:
+        dtype, shape = result.dtype, result.shape
+        run = find(dtype)
+        if run is None or dim != len(shape) - 1 or not result.size:
+            return None
+        if grad.dtype != dtype or grad.shape != shape:
+            return None
+        return run, (form(shape, dtype),), (result.size // shape[-1], shape[-1])
 
+    backward = prepared(name, "aas", prepare, general)
     return backward
 
 
@@ -103,19 +91,19 @@ def _make_gelu_backward() -> Kernel:
 
 
 def _make_logsumexp() -> Kernel:
-    functions, general = compiled("logsumexp"), otherwise("logsumexp")
+    find = compiled("logsumexp").get
 
-    def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
-        function, rank = functions.get(a.dtype), a.ndim
+    def prepare(a: Array, dims: tuple[int, ...], keepdim: bool) -> object:
+        run, rank = find(a.dtype), a.ndim
         last = sorted(dims) == list(range(rank - len(dims), rank))
-        if function is None or not last or not a.flags.c_contiguous or not a.size:
-            return general(a, dims, keepdim)
+        if run is None or not last or not a.size:
+            return None
         left = a.shape[: rank - len(dims)]
-        out = made((*left, *[1] * len(dims)) if keepdim else left, a.dtype)
-        function(out, a, out.size, a.size // out.size)
-        return out
+        out = (*left, *[1] * len(dims)) if keepdim else left
+        rows = prod(left)
+        return run, (form(out, a.dtype),), (rows, a.size // rows)
 
-    return logsumexp
+    return prepared("logsumexp", "ass", prepare, otherwise("logsumexp"))
 
 
 KERNELS: dict[str, Kernel] = {

@@ -11,27 +11,24 @@ from flambeau_native.kernels._common import (
     Array,
     Kernel,
     compiled,
+    form,
     made,
-    made_like,
     otherwise,
+    prepared,
 )
 
 
 def _along(name: str) -> Kernel:
-    general, find = otherwise(name), compiled(name).get
+    find = compiled(name).get
 
-    def kernel(a: Array, dim: int) -> object:
-        run = find(a.dtype)
-        if run is None or not a.size or not a.ndim or not a.flags.c_contiguous:
-            return general(a, dim)
-        out, shape = made_like(a), a.shape
-        if len(shape) == 1:
-            run(out, a, 1, shape[0], 1)
-        else:
-            run(out, a, prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :]))
-        return out
+    def prepare(a: Array, dim: int) -> object:
+        run, shape = find(a.dtype), a.shape
+        if run is None or not a.size or not shape:
+            return None
+        sizes = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+        return run, (form(shape, a.dtype),), sizes
 
-    return kernel
+    return prepared(name, "as", prepare, otherwise(name))
 
 
 def _make_running_place() -> Kernel:
