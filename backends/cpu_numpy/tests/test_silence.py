@@ -92,6 +92,19 @@ def test_kernels_work_where_the_user_made_errors_raise(name: str) -> None:
         np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (3,)])
+def test_few_elements_are_written_where_the_user_made_errors_raise(shape, dtype) -> None:
+    large = np.finfo(dtype).max
+    a, b = np.full(shape, large, dtype), np.full(shape, 0, dtype)
+    with np.errstate(all="raise"):
+        KERNELS["add_"](a, a.copy())
+        KERNELS["div_"](b, b.copy())
+    assert np.isinf(a).all() and np.isnan(b).all()
+    with pytest.raises(TypeError, match="float"):
+        KERNELS["div_"](np.ones(shape, np.int64), np.ones(shape, np.int64))
+
+
 def test_in_place_kernels_finish_where_the_user_made_errors_raise() -> None:
     a = np.full(100_000, 3e38, np.float32)
     with np.errstate(all="raise"):

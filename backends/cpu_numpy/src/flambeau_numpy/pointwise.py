@@ -149,11 +149,18 @@ def unary_in_place(ufunc: np.ufunc) -> Kernel:
 
 def binary_in_place(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
     """A kernel ``name_(a, b)`` that writes into `a`; `large` computes many 16-bit floats."""
-    compute, halves, least = large or _large(ufunc), HALVES, _FEW
+    compute, halves, least, quietly = large or _large(ufunc), HALVES, _FEW, quiet(ufunc)
+    keeps_dtype = ufunc is not np.true_divide
 
     def kernel(a: Array, b: Array) -> None:
         if a.itemsize == 2 and a.nbytes >= least and a.dtype in halves:
             a[...] = compute(a, b)
+            return
+        if a.size == 1 and keeps_dtype and a.dtype is b.dtype:
+            try:  # with `out`, NumPy thinks longer about shared memory than both steps take
+                a[...] = ufunc(a, b)
+            except FloatingPointError:
+                a[...] = quietly(a, b)
             return
         try:
             ufunc(a, b, out=a)

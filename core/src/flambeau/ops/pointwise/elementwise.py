@@ -1601,6 +1601,8 @@ def isnan(input: Tensor) -> Tensor:
     >>> fb.isnan(fb.tensor([1.0, float("nan")]))
     tensor([False,  True])
     """
+    if type(input) is Tensor:
+        return input != input
     return _ne(need_tensor(input, "isnan", "input"), input)
 
 
