@@ -95,7 +95,8 @@ static void images(const void *context, int64_t begin, int64_t end) {
 
 static void pixels(const Args *k) {
     const Pixels c = {k->p[1], k->p[2], k->p[3], k->p[0], k->n[1], k->n[2], k->n[3]};
-    split(images, &c, k->n[0], team(k, times(times(k->n[0], c.channels), times(c.features, c.pixels)) / 16));
+    if (c.features > 0 && c.pixels > 0) /* or there may be any number of images of nothing */
+        split(images, &c, k->n[0], team(k, times(times(k->n[0], c.channels), times(c.features, c.pixels)) / 16));
 }
 
 const Row pixels_rows[] = {
