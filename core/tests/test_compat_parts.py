@@ -256,6 +256,25 @@ def test_the_older_names_of_the_compiler_make_plans_and_explain_them(torch):
         compiled(fb.ones(2))
 
 
+def test_programs_are_told_that_they_are_compiled_while_a_plan_is_made(torch):
+    import torch._dynamo
+
+    found = []
+
+    def f(x):
+        found.append(torch.compiler.is_compiling())
+        assert torch._dynamo.is_compiling() is found[-1]
+        assert not torch.compiler.is_exporting()
+        return x * 2 if torch.compiler.is_compiling() or x.sum() > 0 else x
+
+    compiled = torch.compile(f)
+    for _ in range(3):
+        assert compiled(fb.ones(1)).item() == 2.0
+    assert found[:2] == [False, True]
+    assert f(fb.ones(1)).item() == 2.0
+    assert found[-1] is False
+
+
 def test_a_vmapped_tensor_is_a_subscript_within_the_mode_that_libraries_enter_for_it(torch):
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 

@@ -1,8 +1,11 @@
 """The shortest way to a plan: what tells a call from the one before it."""
 
+from collections import OrderedDict, deque
+
 import pytest
 
 import flambeau as fb
+from flambeau._types import trees
 
 
 def counted(function, *args, calls=3, **kwargs):
@@ -177,3 +180,49 @@ def test_a_function_whose_backward_pass_raises_is_called_as_it_is():
     assert "the backward pass raises ArithmeticError" in str(compiled.explain())
     with pytest.raises(ArithmeticError, match="no derivative"):
         compiled(x).sum().backward()
+
+
+class Pair:
+    """A container that says how it is taken apart."""
+
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+
+def pair_flatten(pair):
+    return [pair.first, pair.second], "pair"
+
+
+def pair_unflatten(parts, context):
+    assert context == "pair"
+    return Pair(*parts)
+
+
+@pytest.fixture
+def pairs():
+    trees.register_pytree_node(Pair, pair_flatten, pair_unflatten)
+    yield Pair
+    trees.SUPPORTED_NODES.pop(Pair)
+
+
+def test_results_in_containers_that_are_registered_are_in_new_ones(pairs):
+    def function(x, w):
+        y = x @ w
+        held = OrderedDict(twice=y * 2, none=None, inner=pairs(y, [y.exp(), x]))
+        return pairs(held, deque([y.sum()]))
+
+    x, w = fb.randn(2, 3), fb.randn(3, 3, requires_grad=True)
+    compiled, before = fb.compile(function, fullgraph=True), []
+    for _ in range(5):
+        found = compiled(x, w)
+        held, (total,) = found.first, found.second
+        assert type(found) is Pair and type(held) is OrderedDict and type(found.second) is deque
+        assert all(found is not one for one in before)
+        before.append(found)
+        assert list(held) == ["twice", "none", "inner"] and held["none"] is None
+        assert held["inner"].second[1] is x
+        assert fb.equal(held["twice"], held["inner"].first * 2)
+        (grad,) = fb.autograd.grad(total + held["inner"].second[0].sum(), w)
+        y = x @ w
+        assert fb.equal(grad, fb.autograd.grad(y.sum() + y.exp().sum(), w)[0])
+    assert compiled.explain().replays == 3

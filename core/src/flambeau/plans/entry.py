@@ -12,6 +12,7 @@ from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import storage_of
 from flambeau._types.size import Size
+from flambeau._types.trees import SUPPORTED_NODES
 from flambeau.plans.again import Moment, drawn_from, replace
 from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Facts, Halves, Recorder, recorder
@@ -309,6 +310,9 @@ class Entry:
                 return _mapped(value, place)
             if value is None or isinstance(value, (bool, str, Size)):
                 return value
+            if (node := SUPPORTED_NODES.get(type(value))) is not None:
+                parts, context = node.flatten_fn(value)
+                return _Tree([place(part) for part in parts], node.unflatten_fn, context)
             raise RefusedError(f"a {type(value).__name__} is returned: return tensors")
 
         return place(result), slots
@@ -458,6 +462,9 @@ class Entry:
             return given[form.at]
         if kind is _Constant:
             return form.tensor
+        if kind is _Tree:
+            parts = [self._returned(part, given, found, ends) for part in form.parts]
+            return form.unflatten(parts, form.context)
         if kind in (list, tuple, dict) or hasattr(form, "_fields"):
             return _mapped(form, lambda part: self._returned(part, given, found, ends))
         return form
@@ -556,6 +563,17 @@ class _Argument:
 
     def __init__(self, at: int) -> None:
         self.at = at
+
+
+class _Tree:
+    """A container of a class that says how it is taken apart and put together."""
+
+    __slots__ = ("context", "parts", "unflatten")
+
+    def __init__(
+        self, parts: list[Any], unflatten: Callable[[list[Any], Any], Any], context: Any
+    ) -> None:
+        self.parts, self.unflatten, self.context = parts, unflatten, context
 
 
 class _Constant:

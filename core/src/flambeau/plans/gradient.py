@@ -17,6 +17,7 @@ from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge
+from flambeau._types.trees import SUPPORTED_NODES
 from flambeau.plans.capture import Capture
 from flambeau.plugin.plan import Plan, replayed
 
@@ -121,6 +122,9 @@ def with_history(value: object, known: set[int], found: list[Any]) -> None:
             with_history(part, known, found)
     elif isinstance(value, (list, tuple)):
         for part in value:
+            with_history(part, known, found)
+    elif (node := SUPPORTED_NODES.get(type(value))) is not None:
+        for part in node.flatten_fn(value)[0]:
             with_history(part, known, found)
 
 
