@@ -7,17 +7,21 @@
 
 #define MOST_DTYPES 16
 #define ROW_MAJOR 0x1
+#define ALIGNED 0x100
 #define WRITABLE 0x400
 
-/* NumPy's table of functions, whose places are those of its headers: its version, the class ndarray, and what makes
-   arrays. */
+/* NumPy's table of functions, whose places are those of its headers: its version, the class ndarray, what makes
+   arrays, and what says whose memory they have. */
 #define VERSION 0x02000000
-enum { VERSION_AT = 0, CLASS_AT = 2, NEW_AT = 94 };
+enum { VERSION_AT = 0, CLASS_AT = 2, NEW_AT = 94, SET_BASE_AT = 282 };
 typedef unsigned int Version(void);
 typedef PyObject *New(PyTypeObject *of, PyObject *dtype, int rank, const Py_ssize_t *shape, const Py_ssize_t *strides,
                       void *memory, int flags, PyObject *like);
 
+typedef int SetBase(PyObject *array, PyObject *base);
+
 static New *make; /* which keeps the reference to the dtype that it is given */
+static SetBase *set_base; /* the same of the base, even if it fails */
 
 static PyTypeObject *kind; /* ndarray; NULL before it is known */
 static struct {
@@ -72,6 +76,18 @@ PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape) {
     return make(kind, dtype, rank, shape, NULL, NULL, 0, NULL);
 }
 
+PyObject *array_in(void *memory, PyObject *base, PyObject *dtype, int rank, const Py_ssize_t *shape) {
+    Py_INCREF(dtype);
+    PyObject *made = make(kind, dtype, rank, shape, NULL, memory, ROW_MAJOR | ALIGNED | WRITABLE, NULL);
+    if (made == NULL) {
+        Py_DECREF(base);
+    } else if (set_base(made, base) < 0) {
+        Py_DECREF(made);
+        made = NULL;
+    }
+    return made;
+}
+
 /* Whether the head of an array says what its buffer says. */
 static int is_read_rightly(PyObject *array) {
     const Array *a = (const Array *)array;
@@ -94,6 +110,7 @@ static int is_known_version(PyObject *table) {
     if (at == NULL) PyErr_Clear();
     if (at == NULL || ((Version *)at[VERSION_AT])() != VERSION || at[CLASS_AT] != (void *)kind) return 0;
     make = (New *)at[NEW_AT];
+    set_base = (SetBase *)at[SET_BASE_AT];
     return 1;
 }
 
@@ -101,7 +118,15 @@ static int makes_arrays_rightly(void) {
     const Py_ssize_t shape[] = {2, 3};
     PyObject *made = new_array(known[0].dtype, 2, shape);
     if (made == NULL) PyErr_Clear();
-    const int is_right = made != NULL && Py_TYPE(made) == kind && is_read_rightly(made);
+    int is_right = made != NULL && Py_TYPE(made) == kind && is_read_rightly(made);
+    if (is_right) {
+        void *memory = ((Array *)made)->memory;
+        PyObject *seen = array_in(memory, made, known[0].dtype, 2, shape);
+        if (seen == NULL) PyErr_Clear();
+        made = seen; /* which has the first one, or that is gone */
+        is_right = seen != NULL && is_read_rightly(seen) && ((Array *)seen)->memory == memory &&
+                   ((Array *)seen)->base != NULL;
+    }
     Py_XDECREF(made);
     return is_right;
 }

@@ -34,4 +34,7 @@ Py_ssize_t read_shape(PyObject *shape, Py_ssize_t itemsize, Py_ssize_t limit, Py
    known. */
 PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape);
 
+/* The same of memory that is there already, for as long as `base` lives, whose reference is kept. */
+PyObject *array_in(void *memory, PyObject *base, PyObject *dtype, int rank, const Py_ssize_t *shape);
+
 #endif

@@ -7,7 +7,9 @@
 #include "pieces.h"
 #include "stream.h"
 
-#define PIECE 1024 /* elements converted at a time */
+#define PIECE 1024 /* elements converted at a time, by way of others */
+#define LONG_PIECE 4096
+#define MANY 65536
 
 typedef struct {
     Convert first, second; /* by way of float32 if there are two */
@@ -20,18 +22,17 @@ typedef struct {
 static void cast_step(const void *context, int64_t begin, int64_t end) {
     const Cast *c = context;
     _Alignas(64) float between[PIECE];
-    const Pieces all = pieces_of(c->out, c->out_size, begin, end, PIECE, c->is_backward);
+    const int64_t length = c->second == NULL && end - begin >= MANY ? LONG_PIECE : PIECE;
+    const Pieces all = pieces_of(c->out, c->out_size, begin, end, length, c->is_backward);
     for (int64_t j = 0; j < all.count; j++) {
         const Piece piece = piece_of(&all, j);
-        for (int64_t i = piece.begin, count; i < piece.end; i += count) {
-            char *out = c->out + i * c->out_size;
-            count = unit_from(&all, &piece, i, PIECE);
-            if (c->second == NULL) {
-                c->first(out, c->a + i * c->size, count, c->streams);
-            } else {
-                c->first(between, c->a + i * c->size, count, 0);
-                c->second(out, between, count, c->streams);
-            }
+        const int64_t i = piece.begin, count = piece.end - i;
+        char *out = c->out + i * c->out_size;
+        if (c->second == NULL) {
+            c->first(out, c->a + i * c->size, count, c->streams);
+        } else {
+            c->first(between, c->a + i * c->size, count, 0);
+            c->second(out, between, count, c->streams);
         }
     }
     if (c->streams) end_of_stream();
@@ -40,7 +41,7 @@ static void cast_step(const void *context, int64_t begin, int64_t end) {
 static void cast(const Args *k, Convert first, int64_t size, Convert second, int64_t out_size) {
     const int64_t count = k->n[0];
     Cast c = {first, second, k->p[0], k->p[1], out_size, size, is_streamed(count * out_size, count * size), 0};
-    c.is_backward = !c.streams && count > PIECE && turn();
+    c.is_backward = count > PIECE && goes_back(count * (out_size + size));
     split(cast_step, &c, count, team(k, count));
 }
 

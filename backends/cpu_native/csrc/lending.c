@@ -7,11 +7,13 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include "arrays.h"
 #include "native.h"
 
 #define FINENESS 3                          /* 2^3 sizes per doubling: an eighth of a block is wasted at most */
 #define SIZES (63 << FINENESS)              /* that a block may have */
 #define MOST ((int64_t)1 << 62)             /* bytes */
+#define MOST_DIMENSIONS 32
 
 typedef struct Block {
     PyObject *array; /* that owns the memory */
@@ -114,23 +116,14 @@ static Block *new_block(Pool *pool, int64_t size) {
     return block;
 }
 
-static PyObject *lend(PyObject *self, PyObject *bytes) {
-    Pool *pool = (Pool *)self;
-    long long wanted = PyLong_AsLongLong(bytes);
-    if (wanted == -1 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_OverflowError)) return NULL;
-    if (PyErr_Occurred() || wanted > MOST) { /* there is no such memory, and who makes blocks says so */
-        PyErr_Clear();
-        PyObject *made = PyObject_CallFunctionObjArgs(pool->make, bytes, NULL);
-        Py_XDECREF(made);
-        return made == NULL ? NULL : PyErr_NoMemory();
-    }
-    if (wanted < 1 << FINENESS) return PyErr_Format(PyExc_ValueError, "Pool: no blocks of %lld bytes", wanted);
+/* A block of at least `wanted` bytes, a free one if there is one. */
+static Lease *lease_of(Pool *pool, int64_t wanted) {
     int number;
     const int64_t size = size_of_block(wanted, &number);
     Lease *lease = PyObject_New(Lease, lease_type);
     if (lease == NULL) return NULL;
     lease->pool = pool;
-    Py_INCREF(self);
+    Py_INCREF((PyObject *)pool);
     if (pool->free[number]) {
         lease->block = take(pool, number);
         pool->hits++;
@@ -146,7 +139,41 @@ static PyObject *lend(PyObject *self, PyObject *bytes) {
     }
     pool->living += size;
     count_most(pool);
-    return (PyObject *)lease;
+    return lease;
+}
+
+static PyObject *lend(PyObject *self, PyObject *bytes) {
+    Pool *pool = (Pool *)self;
+    long long wanted = PyLong_AsLongLong(bytes);
+    if (wanted == -1 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_OverflowError)) return NULL;
+    if (PyErr_Occurred() || wanted > MOST) { /* there is no such memory, and who makes blocks says so */
+        PyErr_Clear();
+        PyObject *made = PyObject_CallFunctionObjArgs(pool->make, bytes, NULL);
+        Py_XDECREF(made);
+        return made == NULL ? NULL : PyErr_NoMemory();
+    }
+    if (wanted < 1 << FINENESS) return PyErr_Format(PyExc_ValueError, "Pool: no blocks of %lld bytes", wanted);
+    return (PyObject *)lease_of(pool, wanted);
+}
+
+/* array(shape, dtype): one of memory on loan; None of what is not made here. */
+static PyObject *lend_array(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "Pool.array() takes a shape and a dtype");
+    int64_t size = known_itemsize(args[1]);
+    if (size == 0 || !PyTuple_CheckExact(args[0]) || PyTuple_Size(args[0]) > MOST_DIMENSIONS) Py_RETURN_NONE;
+    const int rank = (int)PyTuple_Size(args[0]);
+    Py_ssize_t shape[MOST_DIMENSIONS];
+    for (int d = 0; d < rank; d++) {
+        shape[d] = PyLong_AsSsize_t(PyTuple_GetItem(args[0], d));
+        if (shape[d] <= 0) { /* or it is no number */
+            PyErr_Clear();
+            Py_RETURN_NONE;
+        }
+        size = times(size, shape[d]);
+    }
+    if (size < 1 << FINENESS || size > MOST) Py_RETURN_NONE;
+    Lease *lease = lease_of((Pool *)self, size);
+    return lease == NULL ? NULL : array_in(lease->block->memory, (PyObject *)lease, args[1], rank, shape);
 }
 
 static void end_lease(PyObject *self) {
@@ -210,6 +237,7 @@ static PyMemberDef members[] = {FIGURE(limit),       FIGURE(living),        FIGU
                                 {NULL, 0, 0, 0, NULL}};
 static PyMethodDef methods[] = {
     {"lease", lend, METH_O, "A block of at least so many bytes on loan."},
+    {"array", (PyCFunction)(void (*)(void))lend_array, METH_FASTCALL, "An array of a shape and a dtype, on loan, or None."},
     {"empty", empty, METH_NOARGS, "Return all free blocks to the system."},
     {"after_fork", empty, METH_NOARGS, "Begin without free blocks in a child."},
     {"settled", settled, METH_NOARGS, "The figures are always those of now."},

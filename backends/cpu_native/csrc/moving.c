@@ -56,7 +56,7 @@ static void copy_step(const void *context, int64_t begin, int64_t end) {
 static void copy(const Args *k) {
     const int64_t count = k->n[0];
     Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count, count), 0};
-    c.is_backward = !c.streams && count > COPIED && turn();
+    c.is_backward = count > COPIED && count <= TURNED && goes_back(2 * count);
     const uintptr_t to = (uintptr_t)c.out, from = (uintptr_t)c.a;
     if ((to > from ? to - from : from - to) < (uintptr_t)count) memmove(c.out, c.a, (size_t)count);
     else split(copy_step, &c, count, team(k, count / 4));

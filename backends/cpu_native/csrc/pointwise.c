@@ -90,7 +90,7 @@ UNARY_BOTH(floor, FLOOR(x), _mm512_roundscale_ps(x, 9))
 UNARY_BOTH(ceil, CEIL(x), _mm512_roundscale_ps(x, 10))
 UNARY_BOTH(trunc, TRUNC(x), _mm512_roundscale_ps(x, 11))
 UNARY_BOTH(round, ROUND(x), _mm512_roundscale_ps(x, 8))
-/* Pieces of at most PIECE, of which `out` may be one of the operands. */
+/* `out` may be one of the operands. */
 #define DIVISION(name, formula)                                                                   \
     WIDE static void name##_of_rest(float *out, const float *a, const float *b, const float *r, int64_t n) {\
         (void)a, (void)b;                                                                         \
@@ -98,10 +98,14 @@ UNARY_BOTH(round, ROUND(x), _mm512_roundscale_ps(x, 8))
     }                                                                                             \
     static void name##_loop(void *to, const void *first, const void *second, int64_t n,           \
                             const double *numbers, int streams) {                                 \
-        float rest[PIECE];                                                                        \
+        float rest[PIECE], *out = to;                                                             \
+        const float *a = first, *b = second;                                                      \
         (void)numbers, (void)streams;                                                             \
-        if (near_rest(rest, first, second, n)) far_rest(rest, first, second, n);                  \
-        name##_of_rest(to, first, second, rest, n);                                               \
+        for (int64_t i = 0, count; i < n; i += count) {                                           \
+            count = n - i < PIECE ? n - i : PIECE;                                                \
+            if (near_rest(rest, a + i, b + i, count)) far_rest(rest, a + i, b + i, count);        \
+            name##_of_rest(out + i, a + i, b + i, rest, count);                                   \
+        }                                                                                         \
     }                                                                                             \
     static void name##_f32(const Args *k) {                                                       \
         pointwise(k, name##_loop, sizeof(float), (Operand){k->p[1], k->n[1], sizeof(float)},      \

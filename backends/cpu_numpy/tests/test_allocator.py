@@ -69,6 +69,43 @@ def test_memory_is_reused_without_the_garbage_collector() -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize("shape", [(200_000,), (1, 200_000, 1), (50, 4, 1000), (1,) * 40])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "complex64", ">f4"])
+def test_arrays_of_the_pool_are_those_of_numpy(shape: tuple[int, ...], dtype: str) -> None:
+    """However they are made: the pool's own way may leave some to NumPy."""
+    before = statistics().allocated
+    plain = np.zeros(shape, dtype)
+    made = allocator._pool.array(plain.shape, plain.dtype)
+    if made is None:
+        made = np.ndarray(plain.shape, plain.dtype, allocator._pool.lease(max(8, plain.nbytes)))
+    assert type(made) is np.ndarray and made.dtype is plain.dtype
+    assert made.shape == plain.shape and made.strides == plain.strides
+    for flag in ("C_CONTIGUOUS", "F_CONTIGUOUS", "ALIGNED", "WRITEABLE"):
+        assert made.flags[flag] == plain.flags[flag]
+    assert is_pooled(made) and not made.flags.owndata
+    made[...] = 1
+    view = made.reshape(-1)[-1:]
+    del made
+    empty(shape, dtype).fill(0)
+    assert view[0] == 1 and statistics().allocated > before
+    del view
+    assert statistics().allocated == before
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (-1, 8), (1 << 40, 1 << 40), ("8",), (8.0,), [8, 8]])
+def test_the_pool_makes_no_arrays_of_odd_shapes(shape: object) -> None:
+    before = statistics().allocated
+    assert allocator._pool.array(shape, np.dtype(np.float32)) is None  # type: ignore[arg-type]
+    assert statistics().allocated == before
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("O"), np.dtype("f4,f4"), np.dtype("V0"), "f4", None])
+def test_the_pool_makes_no_arrays_of_odd_items(dtype: object) -> None:
+    before = statistics().allocated
+    assert allocator._pool.array((9000, 9), dtype) is None  # type: ignore[arg-type]
+    assert statistics().allocated == before
+
+
 def test_every_view_keeps_the_memory() -> None:
     a = empty(LARGE, np.float32)
     a.fill(1)

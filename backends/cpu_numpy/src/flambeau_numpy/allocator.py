@@ -90,6 +90,10 @@ class Pool(Protocol):
         """The buffer of a block of at least `size` bytes, which comes back when it is let go."""
         ...
 
+    def array(self, shape: tuple[int, ...], dtype: np.dtype, /) -> np.ndarray | None:
+        """A row-major array of such a block, if that can be had sooner than by the buffer."""
+        ...
+
     def settled(self) -> None:
         """Let the figures be those of now."""
         ...
@@ -145,6 +149,9 @@ class _Pool:
         back.block = block
         self.lent[back] = None
         return lease
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        """None: an array is made of the buffer."""
 
     def block(self, size: int) -> _Block:
         """A block of exactly `size` bytes, a free one if there is one."""
@@ -331,7 +338,8 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
     pool = _pool
     if size < THRESHOLD or not pool.enabled:
         return _plain(shape, dtype)
-    return _ndarray(shape, dtype, pool.lease(size))
+    made = pool.array(tuple(shape), dtype)
+    return _ndarray(shape, dtype, pool.lease(size)) if made is None else made
 
 
 def empty_like(a: np.ndarray) -> np.ndarray:
@@ -339,7 +347,8 @@ def empty_like(a: np.ndarray) -> np.ndarray:
     size, pool = a.nbytes, _pool
     if size < THRESHOLD or not pool.enabled:
         return _plain(a.shape, a.dtype)
-    return _ndarray(a.shape, a.dtype, pool.lease(size))
+    made = pool.array(a.shape, a.dtype)
+    return _ndarray(a.shape, a.dtype, pool.lease(size)) if made is None else made
 
 
 def zeros(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:

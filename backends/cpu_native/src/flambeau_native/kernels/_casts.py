@@ -12,6 +12,7 @@ from flambeau_native.kernels._common import FLOAT32, FLOAT64, WORD, Array, made
 from flambeau_numpy.casts import FLOAT16, copy_order
 from flambeau_numpy.extending import BFLOAT16, THRESHOLD
 
+_LEAST_SINGLE = 32768  # bytes of float32, below which NumPy converts them to float64 as fast
 _SUFFIX = {FLOAT16: "f16", BFLOAT16: "bf16", FLOAT32: "f32", FLOAT64: "f64"}
 _FUNCTIONS: dict[tuple[np.dtype, np.dtype], Callable[..., object]] = {
     (before, after): getattr(native, f"cast_{_SUFFIX[before]}_{_SUFFIX[after]}")
@@ -28,7 +29,10 @@ def convert(a: Array, kind: np.dtype) -> Any:
     """
     before = a.dtype
     run = _FUNCTIONS.get((before, kind))
-    if run is None or (before.itemsize > 2 < kind.itemsize and a.nbytes < THRESHOLD):
+    are_wide = before.itemsize > 2 < kind.itemsize
+    if run is None or (
+        are_wide and a.nbytes < (_LEAST_SINGLE if before.itemsize == 4 else THRESHOLD)
+    ):
         return None
     if not a.flags.c_contiguous:
         a = a.copy(copy_order(a))
@@ -37,7 +41,9 @@ def convert(a: Array, kind: np.dtype) -> Any:
             found = convert(a.transpose(order), kind)
             return found.transpose(sorted(range(a.ndim), key=order.__getitem__))
     out = made(a.shape, kind)
-    if kind is FLOAT16 or kind == FLOAT16:
+    if are_wide:
+        run(out, a, a.size)
+    elif kind is FLOAT16 or kind == FLOAT16:
         run(out, _exported(a) if before.itemsize == 2 else a, a.size)
     else:
         run(_exported(out), _exported(a), a.size)
