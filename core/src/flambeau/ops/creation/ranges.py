@@ -95,13 +95,15 @@ def arange(
         ) from None
     if dtype.category == 1 and not whole:
         start, step = bounds_in(D.int64, start, step)
-    be = home(device_or(device, out))
+    be = home(device if out is None else device_or(device, out))
     try:
         native = be.arange(start, step, *checked_sizes((length,)), dtype)
     except be.error as error:
         raise cannot_create(f"{length} elements", error, (length,), dtype) from error
     t = wrap(be, native, dtype)
-    if out is not None and out.numel() and out.numel() != length:
+    if out is None:
+        return t.requires_grad_() if requires_grad else t
+    if out.numel() and out.numel() != length:
         warn(
             f"The number of elements in the out tensor of shape {list(out.shape)} is "
             f"{out.numel()} which does not match the computed number of elements {length}. The "
