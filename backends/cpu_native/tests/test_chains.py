@@ -24,9 +24,9 @@ def line(name: str, to: int, *given: int, number: float = 1.0, is_row: bool = Fa
 
 
 def numbers_of(rng: np.random.Generator, *shape: int) -> Any:
-    """Numbers of both signs; not all of them are finite, and NaN differ in their bits."""
+    """Numbers of both signs; many rows are finite, others are not, and NaN differ in their bits."""
     found = rng.normal(size=shape).astype("f4")
-    odd = rng.random(shape) < 0.1
+    odd = rng.random(shape) < (rng.choice([0.0, 0.1], (*shape[:-1], 1)) if shape[1:] else 0.1)
     found[odd] = rng.choice(np.array(SPECIAL, "f4"), int(odd.sum()))
     nan = np.isnan(found)
     bits = 0x7FC00000 + rng.integers(0, 1 << 20, int(nan.sum()))
