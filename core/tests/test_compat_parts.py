@@ -256,25 +256,6 @@ def test_the_older_names_of_the_compiler_make_plans_and_explain_them(torch):
         compiled(fb.ones(2))
 
 
-def test_programs_are_told_that_they_are_compiled_while_a_plan_is_made(torch):
-    import torch._dynamo
-
-    found = []
-
-    def f(x):
-        found.append(torch.compiler.is_compiling())
-        assert torch._dynamo.is_compiling() is found[-1]
-        assert not torch.compiler.is_exporting()
-        return x * 2 if torch.compiler.is_compiling() or x.sum() > 0 else x
-
-    compiled = torch.compile(f)
-    for _ in range(3):
-        assert compiled(fb.ones(1)).item() == 2.0
-    assert found[:2] == [False, True]
-    assert f(fb.ones(1)).item() == 2.0
-    assert found[-1] is False
-
-
 def test_a_vmapped_tensor_is_a_subscript_within_the_mode_that_libraries_enter_for_it(torch):
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 
@@ -301,6 +282,37 @@ def test_ops_are_a_namespace_of_the_programs(torch):
     assert torch.ops is not fb.ops
     with pytest.raises(AttributeError, match="'toys' object has no attribute 'nosuch'"):
         torch.ops.toys.nosuch  # noqa: B018
+
+
+def test_ops_with_a_gradient_take_arguments_by_name_and_defaults(torch):
+    def scaled(x: torch.Tensor, by: float = 2.0, *, plus: float = 0.0) -> torch.Tensor:
+        return x * by + plus
+
+    op = torch.library.custom_op("toys::scaled", scaled, mutates_args=())
+    told = []
+
+    def setup(ctx, inputs, keyword_only_inputs, output):
+        told.append((len(inputs), inputs[1], dict(keyword_only_inputs)))
+        ctx.by = inputs[1]
+
+    def backward(ctx, grad):
+        assert ctx.needs_input_grad[0]
+        return grad * ctx.by, None
+
+    op.register_autograd(backward, setup_context=setup)
+    x = fb.tensor([1.0, 2.0], requires_grad=True)
+    calls = [((x, 3.0), {"plus": 1.0}), ((x,), {"by": 3.0, "plus": 1.0}), ((), {"x": x, "by": 3.0})]
+    for args, kwargs in calls:
+        (grad,) = fb.autograd.grad(op(*args, **kwargs).sum(), x)
+        assert grad.tolist() == [3.0, 3.0]
+    (grad,) = fb.autograd.grad(torch.ops.toys.scaled(x).sum(), x)
+    assert grad.tolist() == [2.0, 2.0]
+    assert told == [
+        (2, 3.0, {"plus": 1.0}),
+        (2, 3.0, {"plus": 1.0}),
+        (2, 3.0, {"plus": 0.0}),
+        (2, 2.0, {"plus": 0.0}),
+    ]
 
 
 def test_a_library_that_is_not_there_cannot_be_loaded(torch):

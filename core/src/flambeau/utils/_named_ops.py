@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -149,20 +151,39 @@ class CustomOp:
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
     ) -> None:
-        """Give the gradient, as ``backward(ctx, *grads)`` of an `autograd.Function`."""
-        function, setup = self._function, setup_context
+        """Give the gradient, as ``backward(ctx, *grads)`` of an `autograd.Function`.
+
+        Args:
+            backward: gives the gradients of the arguments that are given by place.
+            setup_context: keeps what that needs, as ``setup_context(ctx, inputs, output)``; of an
+                op with arguments by name only ``(ctx, inputs, keyword_only_inputs, output)``.
+        """
+        function, setup, parameters = self._function, setup_context, _parameters(self)
+        by_name = any(p.kind is Parameter.KEYWORD_ONLY for p in parameters)
 
         class Recorded(fb.autograd.Function):
             @staticmethod
-            def forward(ctx: object, *args: object) -> Any:
-                result = function(*args)
-                if setup is not None:
-                    setup(ctx, args, result)
+            def forward(ctx: object, *args: Any) -> Any:
+                *inputs, named = args
+                result = function(*inputs, **named)
+                if setup is not None and by_name:
+                    setup(ctx, tuple(inputs), named, result)
+                elif setup is not None:
+                    setup(ctx, tuple(inputs), result)
                 return result
 
-        Recorded.backward = staticmethod(backward)
+            @staticmethod
+            def backward(ctx: object, *grads: Any) -> Any:
+                found = backward(ctx, *grads)
+                return (*found, None) if isinstance(found, (tuple, list)) else (found, None)
+
         Recorded.__name__ = self.__name__
-        self._apply = Recorded.apply
+
+        def recorded(*args: object, **kwargs: object) -> Any:
+            inputs, named = _by_place(parameters, args, kwargs)
+            return Recorded.apply(*inputs, named)
+
+        self._apply = recorded
 
 
 class Overloads(CustomOp):
@@ -262,6 +283,40 @@ def _placed(schema: str, args: Sequence[object]) -> tuple[tuple[object, ...], di
     at = parts.index("*")
     names = [part.partition("=")[0].split()[-1] for part in parts[at + 1 :]]
     return tuple(args[:at]), dict(zip(names, args[at:], strict=False))
+
+
+def _parameters(op: CustomOp) -> list[Parameter]:
+    """Those of an op, by its schema or else by its function; none if it has neither."""
+    if not op.schema:
+        function = op._kernels.get(ALL)
+        return [] if function is None else [*signature(function).parameters.values()]
+    found, kind = [], Parameter.POSITIONAL_OR_KEYWORD
+    for part in parts_of(arguments_of(op.schema)):
+        if part == "*":
+            kind = Parameter.KEYWORD_ONLY
+            continue
+        told, _, text = part.partition("=")
+        default = ast.literal_eval(text) if text else Parameter.empty
+        found.append(Parameter(told.split()[-1], kind, default=default))
+    return found
+
+
+def _by_place(
+    parameters: Sequence[Parameter], args: Sequence[object], kwargs: Mapping[str, object]
+) -> tuple[list[object], dict[str, object]]:
+    """Arguments by place as far as there are places, with defaults, and the rest by name."""
+    inputs, named = list(args), dict(kwargs)
+    for p in parameters[len(inputs) :]:
+        if p.kind is Parameter.KEYWORD_ONLY:
+            if p.default is not Parameter.empty:
+                named.setdefault(p.name, p.default)
+        elif p.name in named:
+            inputs.append(named.pop(p.name))
+        elif p.default is not Parameter.empty:
+            inputs.append(p.default)
+        else:
+            break  # the function says what is missing
+    return inputs, named
 
 
 def define(space: str, schema: str) -> CustomOp:

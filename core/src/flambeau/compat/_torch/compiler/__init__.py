@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
 from flambeau.plans import compile, reset
-from flambeau.plans.capture import current
 
 __all__ = [
     "allow_in_graph",
@@ -43,21 +41,11 @@ assume_constant_result = nested_compile_region = wrap_numpy = allow_in_graph
 
 
 def is_compiling() -> bool:
-    """Whether this thread runs a function to make a plan of it.
-
-    A captured run is an ordinary one; but programs that decide by values, and know another way
-    where they are compiled, take that.
-    """
-    capture = current()
-    return capture is not None and capture.thread == threading.get_ident()
-
-
-is_dynamo_compiling = is_compiling
-
-
-def is_exporting() -> bool:
-    """False: programs are not exported."""
+    """False: a captured run is an ordinary one, and knows no ops that only compilers do."""
     return False
+
+
+is_dynamo_compiling = is_exporting = is_compiling
 
 
 def cudagraph_mark_step_begin() -> None:
