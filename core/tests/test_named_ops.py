@@ -98,7 +98,7 @@ def test_a_namespace_may_be_said_again_and_no_other() -> None:
 @pytest.mark.parametrize("text", ["a,b", "a)", "([", "->", "it's", 'say "so"', "=", "\\", ""])
 def test_texts_in_schemas_may_hold_any_letters(text: str) -> None:
     schema = f"f(Tensor(a!) x, str m={text!r}, int[2] n=[1, 2], *, bool last = True) -> Tensor"
-    found: dict[str, Any] = _runtime._arguments(schema)
+    found = {p.name: p.default for p in _named_ops.parameters_of(schema)}
     assert list(found) == ["x", "m", "n", "last"]
     assert (found["m"], found["n"], found["last"]) == (text, [1, 2], True)
 
@@ -122,3 +122,37 @@ def test_tensors_in_lists_choose_the_kernel_too() -> None:
     assert op("op")(here, [here, there]) == "meta"
     assert op("op")(there, ()) == "meta"
     assert op("op")([[there]], []) == "meta"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "inputs", "named"),
+    [
+        ("Tensor x, str how=Mean", {}, [], {}),
+        ("Tensor x, int n=2, *, str how='a, b'", {}, [2], {"how": "a, b"}),
+        ("Tensor x, int n, *, int m=3", {"n": 5}, [5], {"m": 3}),
+        ("Tensor x, int[2] n=[1, 2]", {}, [[1, 2]], {}),
+    ],
+)
+def test_the_gradient_of_an_op_is_given_arguments_and_literal_defaults(
+    arguments: str, given: dict[str, Any], inputs: list[Any], named: dict[str, Any]
+) -> None:
+    _runtime.define_op(SPACE, f"f({arguments}) -> Tensor")
+    x, told = fb.ones(1, requires_grad=True), []
+
+    def function(x: fb.Tensor, *args: object, **kwargs: object) -> fb.Tensor:
+        told.append(([*args], kwargs))
+        return x * 2
+
+    op("f").register_kernel("cpu", function)
+    op("f").register_autograd(lambda ctx, grad: (grad * 3, *[None] * len(inputs)))
+    op("f")(x, **given).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [3.0]
+    assert told == [(inputs, named)]
+
+
+def test_an_op_without_arguments_may_have_a_gradient() -> None:
+    _runtime.define_op(SPACE, "f() -> Tensor")
+    op("f").register_kernel(None, lambda: fb.ones(1))
+    op("f").register_autograd(lambda ctx, grad: ())
+    assert op("f")().tolist() == [1.0]

@@ -60,6 +60,10 @@ int threads_of_kernels(void);
 /* general(*args), for arguments that compiled code does not take. */
 PyObject *call_general(PyObject *general, PyObject *const *args, Py_ssize_t count);
 
+/* Zeroed memory of so many bytes, kept by a new capsule of that name, with which `drop` frees it; NULL with an
+   exception. */
+void *kept_by(PyObject **capsule, size_t bytes, const char *name, PyCapsule_Destructor drop);
+
 /* The row that a function of this module calls, or NULL with an exception, in the name of `function`. */
 const Entry *entry_of(PyObject *kernel, const char *function);
 

@@ -258,13 +258,9 @@ PyObject *make_decision(PyObject *self, PyObject *args) {
     if (arrays < 1 || arrays > MAX_LEAVES || values > MAX_NUMBERS || count > MAX_LINES)
         return refuse("it is too long");
     if (count == 0 && values > 0) return refuse("a line makes no sense");
-    Decision *d = PyMem_Calloc(1, sizeof *d);
-    if (d == NULL) return PyErr_NoMemory();
-    PyObject *capsule = PyCapsule_New(d, CAPSULE, drop);
-    if (capsule == NULL) {
-        PyMem_Free(d);
-        return NULL;
-    }
+    PyObject *capsule;
+    Decision *d = kept_by(&capsule, sizeof *d, CAPSULE, drop);
+    if (d == NULL) return NULL;
     d->leaves = (int)arrays, d->numbers = (int)values, d->lines = (int)count;
     const char *wrong = NULL;
     for (int j = 0; wrong == NULL && j < d->leaves; j++)

@@ -221,13 +221,9 @@ PyObject *make_drawing(PyObject *self, PyObject *args) {
         !know_names())
         return NULL;
     if (PyTuple_Size(cases) < 1) return PyErr_Format(PyExc_ValueError, "drawing(): it needs a case");
-    Drawing *d = PyMem_Calloc(1, sizeof *d);
-    if (d == NULL) return PyErr_NoMemory();
-    PyObject *capsule = PyCapsule_New(d, CAPSULE, drop);
-    if (capsule == NULL) {
-        PyMem_Free(d);
-        return NULL;
-    }
+    PyObject *capsule;
+    Drawing *d = kept_by(&capsule, sizeof *d, CAPSULE, drop);
+    if (d == NULL) return NULL;
     d->fresh = fresh, d->fill = fill, d->large = large, d->few = few, d->limit = limit;
     Py_INCREF(fresh);
     Py_INCREF(fill);

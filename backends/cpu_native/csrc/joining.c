@@ -87,16 +87,11 @@ PyObject *make_joining(PyObject *self, PyObject *args) {
     int is_new;
     (void)self;
     if (!PyArg_ParseTuple(args, "Onp:joining", &general, &limit, &is_new)) return NULL;
-    Joining *j = PyMem_Malloc(sizeof *j);
-    if (j == NULL) return PyErr_NoMemory();
+    PyObject *capsule;
+    Joining *j = kept_by(&capsule, sizeof *j, CAPSULE, drop);
+    if (j == NULL) return NULL;
     Py_INCREF(general);
     *j = (Joining){general, limit, is_new};
-    PyObject *capsule = PyCapsule_New(j, CAPSULE, drop);
-    if (capsule == NULL) {
-        Py_DECREF(general);
-        PyMem_Free(j);
-        return NULL;
-    }
     static PyMethodDef method = {"joined", (PyCFunction)(void (*)(void))call_joined, METH_FASTCALL,
                                  "Several arrays as one."};
     PyObject *function = PyCFunction_NewEx(&method, capsule, NULL);

@@ -2,6 +2,7 @@
    anything.  What is not a tuple of sizes and a dtype that is known, or has `limit` bytes and more, is
    large(shape, dtype). */
 #include "arrays.h"
+#include "binding.h"
 
 #include <string.h>
 
@@ -38,16 +39,11 @@ PyObject *make_making(PyObject *self, PyObject *args) {
     int are_clear;
     (void)self;
     if (!PyArg_ParseTuple(args, "Onp:making", &large, &limit, &are_clear)) return NULL;
-    Making *m = PyMem_Malloc(sizeof *m);
-    if (m == NULL) return PyErr_NoMemory();
+    PyObject *capsule;
+    Making *m = kept_by(&capsule, sizeof *m, CAPSULE, drop);
+    if (m == NULL) return NULL;
     Py_INCREF(large);
     *m = (Making){large, limit, are_clear};
-    PyObject *capsule = PyCapsule_New(m, CAPSULE, drop);
-    if (capsule == NULL) {
-        Py_DECREF(large);
-        PyMem_Free(m);
-        return NULL;
-    }
     static PyMethodDef method = {"made", (PyCFunction)(void (*)(void))call_made, METH_FASTCALL,
                                  "A new array of a shape and a dtype."};
     PyObject *function = PyCFunction_NewEx(&method, capsule, NULL);

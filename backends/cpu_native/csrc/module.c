@@ -270,6 +270,14 @@ PyObject *call_general(PyObject *general, PyObject *const *args, Py_ssize_t coun
     return found;
 }
 
+void *kept_by(PyObject **capsule, size_t bytes, const char *name, PyCapsule_Destructor drop) {
+    void *memory = PyMem_Calloc(1, bytes);
+    *capsule = memory == NULL ? PyErr_NoMemory() : PyCapsule_New(memory, name, drop);
+    if (*capsule != NULL) return memory;
+    PyMem_Free(memory);
+    return NULL;
+}
+
 const Entry *entry_of(PyObject *kernel, const char *function) {
     PyObject *capsule = PyCFunction_Check(kernel) ? PyCFunction_GetSelf(kernel) : NULL;
     if (capsule != NULL && PyCapsule_IsValid(capsule, ENTRY))

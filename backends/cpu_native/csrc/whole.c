@@ -146,13 +146,9 @@ PyObject *make_whole(PyObject *self, PyObject *args) {
         return NULL;
     if (PyTuple_Size(cases) < 1)
         return PyErr_Format(PyExc_ValueError, "whole(): it needs a case");
-    Whole *w = PyMem_Calloc(1, sizeof *w);
-    if (w == NULL) return PyErr_NoMemory();
-    PyObject *capsule = PyCapsule_New(w, CAPSULE, drop);
-    if (capsule == NULL) {
-        PyMem_Free(w);
-        return NULL;
-    }
+    PyObject *capsule;
+    Whole *w = kept_by(&capsule, sizeof *w, CAPSULE, drop);
+    if (w == NULL) return NULL;
     w->general = general, w->large = large;
     Py_INCREF(general);
     Py_INCREF(large);

@@ -384,15 +384,10 @@ def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
     return out
 
 
-_PLAIN_NUMBERS = int, float
-
-
 def scalar_native(be: BoundBackend, value: object, dtype: DType) -> Any:
     """A Python number as a native operand of `dtype`."""
-    plus = False
-    if isinstance(value, (int, float)) and type(value) in _PLAIN_NUMBERS and not value:
-        plus = math.copysign(1.0, value) > 0
-    if plus:  # a zero is not among `consts`, where one of the other sign would find it
+    # A zero is not among `consts`, where one of the other sign would find it.
+    if (type(value) is int or type(value) is float) and not value and math.copysign(1, value) > 0:
         if (found := be.zero.get(dtype)) is None:
             found = be.zero[dtype] = be.scalar_const(0, dtype)
         return found

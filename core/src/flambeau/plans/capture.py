@@ -24,7 +24,7 @@ from flambeau._dispatch.warning import where
 from flambeau._random.generator import Generator
 from flambeau.amp.grad_scaler import GradScaler
 from flambeau.ops.optimisers.optimizer_steps import StepOp
-from flambeau.plans.late import listen_late
+from flambeau.plans.late import settling
 from flambeau.plans.numbers import Counter, Tracked
 from flambeau.plans.skipped import step_unless
 from flambeau.plugin import steps as _steps
@@ -342,7 +342,7 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
             _listen(be, capture)
             if be.formulas is not be:
                 former.append((be.formulas.__dict__, dict(be.formulas.__dict__)))
-                listen_late(be, capture)
+                _listen_late(be, capture)
             for other in others:
                 former.append((other.__dict__, dict(other.__dict__)))
                 _stand_by(other, capture)
@@ -411,6 +411,17 @@ def _listen(be: _bound.BoundBackend, capture: Capture) -> None:
     be.scalar_const = _constant(be, be.scalar_const, capture)
     be.host_array = _written("host_array", be.host_array, be, True)
     be.backend = _Backend(be.backend, be, capture)
+
+
+def _listen_late(be: BoundBackend, capture: Capture) -> None:
+    """The same of what gradient formulas call where they are computed late."""
+    own = be.formulas.__dict__
+    for name in OPS:
+        if (op := own.get(name)) is not None:
+            own[name] = _listener(name, op, be, True)
+    own["part"] = own["slice"]
+    own.update({name: be.__dict__[name] for name in ("scalar_const", "host_array", "backend")})
+    be.settle = settling(be.settle, be, capture)
 
 
 def _listener(

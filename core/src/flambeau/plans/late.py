@@ -10,60 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flambeau._dispatch.dispatch import OPS
-
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
     from flambeau.plans.capture import Capture
 
-__all__ = ["listen_late"]
+__all__ = ["settling"]
 
 
-def listen_late(be: BoundBackend, capture: Capture) -> None:
-    """Write down what gradient formulas ask of `be`, whose own ops are listened to already."""
-    late = be.formulas
-    own = late.__dict__
-    for name in OPS:
-        if (op := own.get(name)) is not None:
-            own[name] = _put_off(name, op, be, capture)
-    own["part"] = own["slice"]
-    for name in ("scalar_const", "host_array", "backend"):
-        own[name] = be.__dict__[name]
-    be.settle = _settling(be.settle, be, capture)
-
-
-def _put_off(
-    name: str, op: Callable[..., Any], be: BoundBackend, capture: Capture
-) -> Callable[..., Any]:
-    array, stand_in = be.array, be.backend.stand_in
-
-    def run(*args: object, **named: object) -> Any:
-        if named or not capture.listens:
-            if named and capture.listens:
-                capture.refuse(f"{name} was called with named arguments")
-            return op(*args, **named)
-        with capture.inside():
-            result = op(*args)
-        raw = False
-        if not isinstance(result, (array, stand_in, tuple, list, type(None))):
-            result, raw = be.to_array(result), True
-        capture.add(name, op, args, result, raw=raw)
-        return result
-
-    return run
-
-
-def _settling(
+def settling(
     settle: Callable[[Sequence[Any]], Sequence[Any]], be: BoundBackend, capture: Capture
 ) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """`settle` that writes down what it makes arrays of."""
     known = (be.array, be.backend.stand_in, type(None))
 
     def run(results: Sequence[Any]) -> Sequence[Any]:
         if not capture.listens:
             return settle(results)
-        given = [r if isinstance(r, known) else be.to_array(r) for r in results]
-        if not all(isinstance(r, known) for r in given):
+        if any(type(r) is dict for r in results):
             capture.refuse("a gradient is sparse")
+            return settle(results)
+        given = [r if isinstance(r, known) else be.to_array(r) for r in results]
         found = settle(given)
         capture.add("settle", settle, (given,), [*found])
         return found

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import flambeau as fb
 
@@ -26,12 +26,14 @@ __all__ = [
     "OpsNamespace",
     "Overloads",
     "arguments_of",
+    "declared",
     "define",
     "device_of",
     "device_of_all",
     "fake_context",
     "find_or_define",
     "loading",
+    "parameters_of",
     "parts_of",
 ]
 
@@ -277,27 +279,30 @@ def fake_context() -> FakeContext:
 
 def _placed(schema: str, args: Sequence[object]) -> tuple[tuple[object, ...], dict[str, object]]:
     """Arguments in the order of a schema, by place and by name as it wants them."""
-    parts = parts_of(arguments_of(schema))
-    if "*" not in parts:
-        return tuple(args), {}
-    at = parts.index("*")
-    names = [part.partition("=")[0].split()[-1] for part in parts[at + 1 :]]
+    arguments = declared(schema)
+    at = sum(not one.by_name for one in arguments) if arguments else len(args)
+    names = [one.name for one in arguments if one.by_name]
     return tuple(args[:at]), dict(zip(names, args[at:], strict=False))
 
 
 def _parameters(op: CustomOp) -> list[Parameter]:
     """Those of an op, by its schema or else by its function; none if it has neither."""
-    if not op.schema:
-        function = op._kernels.get(ALL)
-        return [] if function is None else [*signature(function).parameters.values()]
-    found, kind = [], Parameter.POSITIONAL_OR_KEYWORD
-    for part in parts_of(arguments_of(op.schema)):
-        if part == "*":
-            kind = Parameter.KEYWORD_ONLY
-            continue
-        told, _, text = part.partition("=")
-        default = ast.literal_eval(text) if text else Parameter.empty
-        found.append(Parameter(told.split()[-1], kind, default=default))
+    if op.schema:
+        return parameters_of(op.schema)
+    function = op._kernels.get(ALL)
+    return [] if function is None else [*signature(function).parameters.values()]
+
+
+def parameters_of(schema: str) -> list[Parameter]:
+    """The arguments of a schema; those with a default that is a word (a dtype, Mean) have none."""
+    found = []
+    for one in declared(schema):
+        kind = Parameter.KEYWORD_ONLY if one.by_name else Parameter.POSITIONAL_OR_KEYWORD
+        try:
+            default = ast.literal_eval(one.default) if one.default else Parameter.empty
+        except (ValueError, SyntaxError):
+            default = Parameter.empty
+        found.append(Parameter(one.name, kind, default=default))
     return found
 
 
@@ -423,26 +428,43 @@ def parts_of(arguments: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+class Argument(NamedTuple):
+    """An argument of a schema; `default` is a text, empty if there is none."""
+
+    kind: str
+    name: str
+    default: str
+    by_name: bool
+
+
+def declared(schema: str) -> list[Argument]:
+    """The arguments of a schema as they are written."""
+    found, by_name = [], False
+    for part in parts_of(arguments_of(schema)):
+        if part == "*":
+            by_name = True
+            continue
+        told, _, default = part.partition("=")
+        kind, _, name = told.strip().rpartition(" ")
+        found.append(Argument(kind.strip(), name, default.strip(), by_name))
+    return found
+
+
 def _takes(schema: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     """Whether arguments fit a schema; all do where there is none."""
     if "->" not in schema:
         return True
-    by_place, left, named = list(args), dict(kwargs), False
-    for part in parts_of(arguments_of(schema)):
-        if part == "*":
-            named = True
-            continue
-        declared, equals, _ = part.partition("=")
-        kind, _, name = declared.strip().rpartition(" ")
-        if by_place and not named:
+    by_place, left = list(args), dict(kwargs)
+    for one in declared(schema):
+        if by_place and not one.by_name:
             value = by_place.pop(0)
-        elif name in left:
-            value = left.pop(name)
-        elif equals:
+        elif one.name in left:
+            value = left.pop(one.name)
+        elif one.default:
             continue
         else:
             return False
-        if not _is(value, kind.strip()):
+        if not _is(value, one.kind):
             return False
     return not by_place and not left
 

@@ -115,32 +115,32 @@ def _make_extreme(name: str) -> Kernel:
     return prepared(name, "ass", prepare, general)
 
 
+def _ends(run: Any, a: Array, dim: int, keepdim: bool) -> tuple[Any, ...] | None:
+    """What a kernel makes of rows that tells the extrema and their places."""
+    shape = a.shape
+    if run is None or not a.size or dim != len(shape) - 1:
+        return None
+    left = (*shape[:-1], 1) if keepdim else shape[:-1]
+    return run, (form(left, a.dtype), form(left, INT64)), (a.size // shape[-1], shape[-1])
+
+
 def _make_extremum() -> Kernel:
-    general, greatest, least = otherwise("extremum"), compiled("amax_at"), compiled("amin_at")
+    greatest, least = compiled("amax_at"), compiled("amin_at")
 
     def prepare(a: Array, dim: int, keepdim: bool, largest: bool) -> object:
-        run, shape = (greatest if largest else least).get(a.dtype), a.shape
-        if run is None or not a.size or dim != len(shape) - 1:
-            return None
-        left = (*shape[:-1], 1) if keepdim else shape[:-1]
-        forms = form(left, a.dtype), form(left, INT64)
-        return run, forms, (a.size // shape[-1], shape[-1])
+        return _ends((greatest if largest else least).get(a.dtype), a, dim, keepdim)
 
-    return prepared("extremum", "asss", prepare, general)
+    return prepared("extremum", "asss", prepare, otherwise("extremum"))
 
 
 def _make_place(name: str) -> Kernel:
-    general, find = otherwise(f"arg{name}"), compiled(f"a{name}_at").get
+    find = compiled(f"a{name}_at").get
 
     def prepare(a: Array, dim: int, keepdim: bool) -> object:
-        run, shape = find(a.dtype), a.shape
-        if run is None or not a.size or dim != len(shape) - 1:
-            return None
-        left = (*shape[:-1], 1) if keepdim else shape[:-1]
-        forms = form(left, a.dtype), form(left, INT64)
-        return run, forms, (a.size // shape[-1], shape[-1]), (1,)
+        both = _ends(find(a.dtype), a, dim, keepdim)
+        return both and (*both, (1,))
 
-    return prepared(f"arg{name}", "ass", prepare, general)
+    return prepared(f"arg{name}", "ass", prepare, otherwise(f"arg{name}"))
 
 
 _BOOL = np.dtype(np.bool_)

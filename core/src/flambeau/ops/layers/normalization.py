@@ -363,7 +363,7 @@ def batch_norm(
         return _batch_norm(x, weight, bias, running_mean, invstd)
     if 0 not in x._a.shape:
         need_number(momentum, "batch_norm", "momentum")
-    if running_mean is None:
+    if running_mean is None or running_var is None:
         return _batch_norm_train.head(x, weight, bias, eps)
     result, mean, invstd = _batch_norm_train(x, weight, bias, eps)
     if x.numel():
@@ -375,8 +375,8 @@ def batch_norm(
 # Not by a block, whose end an interrupt could keep from beginning.
 @no_grad()
 def _follow(
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
     mean: Tensor,
     invstd: Tensor,
     count: int,
@@ -384,12 +384,10 @@ def _follow(
     eps: float,
 ) -> None:
     """Move the running statistics towards those of `count` numbers for each channel."""
-    if running_mean is not None:
-        running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
-    if running_var is not None:
-        unbiased = count / (count - 1) if count > 1 else math.nan
-        variance = (invstd**-2 - eps).clamp(0) * unbiased
-        running_var.mul_(1 - momentum).add_(variance, alpha=momentum)
+    running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
+    unbiased = count / (count - 1) if count > 1 else math.nan
+    variance = (invstd**-2 - eps).clamp(0) * unbiased
+    running_var.mul_(1 - momentum).add_(variance, alpha=momentum)
 
 
 @public(method=False)

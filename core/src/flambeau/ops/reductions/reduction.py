@@ -546,10 +546,7 @@ def all(
     tensor(False)
     """
     x = input if type(input) is Tensor else need_tensor(input, "all", "input")
-    dims, run = dims_of(dim, len(x._a.shape)), _all.run
-    found = run(x if x.dtype is D.bool_ else _are_true(x), dims, keepdim)
-    if out is None and x.dtype is not D.uint8:
-        return found
+    found = _all.run(_are_true(x), dims_of(dim, len(x._a.shape)), keepdim)
     return _truth("all", x, found, out)
 
 
@@ -564,10 +561,7 @@ def any(
     tensor(True)
     """
     x = input if type(input) is Tensor else need_tensor(input, "any", "input")
-    dims, run = dims_of(dim, len(x._a.shape)), _any.run
-    found = run(x if x.dtype is D.bool_ else _are_true(x), dims, keepdim)
-    if out is None and x.dtype is not D.uint8:
-        return found
+    found = _any.run(_are_true(x), dims_of(dim, len(x._a.shape)), keepdim)
     return _truth("any", x, found, out)
 
 

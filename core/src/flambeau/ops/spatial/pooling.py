@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
@@ -188,7 +189,7 @@ def max_pool2d(
     tensor([[[ 5.,  7.],
              [13., 15.]]])
     """
-    return _maxima(2, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _maxima(2, input, (kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @public(method=False)
@@ -210,7 +211,7 @@ def max_pool2d_with_indices(
     >>> fb.max_pool2d_with_indices(fb.ones(1, 2, 2), 2)[1]
     tensor([[[0]]])
     """
-    return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _pooled(2, input, (kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @public(method=False)
@@ -254,7 +255,7 @@ def max_pool1d_with_indices(
     >>> fb.max_pool1d_with_indices(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)[1]
     tensor([[1, 2]])
     """
-    return _pooled(1, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _pooled(1, input, (kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @public(method=False)
@@ -276,7 +277,7 @@ def max_pool3d(
     >>> fb.max_pool3d(fb.arange(16.0).reshape(1, 2, 2, 4), 2)
     tensor([[[[13., 15.]]]])
     """
-    return _maxima(3, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _maxima(3, input, (kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @public(method=False)
@@ -298,47 +299,29 @@ def max_pool3d_with_indices(
     >>> fb.max_pool3d_with_indices(fb.arange(16.0).reshape(1, 2, 2, 4), 2)[1].flatten()
     tensor([13, 15])
     """
-    return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _pooled(3, input, (kernel_size, stride, padding, dilation, ceil_mode))
 
 
-def _maxima(
-    rank: int,
-    input: Tensor,
-    kernel_size: object,
-    stride: object,
-    padding: object,
-    dilation: object,
-    ceil_mode: bool,
-) -> Tensor:
+Settings = tuple[object, object, object, object, bool]
+"""Kernel size, stride, padding, dilation and ceil mode as they were given."""
+
+
+def _maxima(rank: int, input: Tensor, settings: Settings) -> Tensor:
     """The maxima of images or volumes, without their places."""
-    where, ceil = _NAMES[rank], bool(ceil_mode)
-    x = _ordered(where, input)
-    batch, how = window(where, rank, x, kernel_size, stride, padding, dilation, ceil)
-    kernel, step, edge, spread = how
-    head = _OF_RANK[rank].head
-    values = head(batch, kernel, step, edge, spread, ceil)
+    x, batch, how = _windows(rank, input, settings)
+    values = _OF_RANK[rank].head(batch, *how)
     return values if batch is x else values.squeeze(0)
 
 
-def _pooled(
-    rank: int,
-    input: Tensor,
-    kernel_size: object,
-    stride: object,
-    padding: object,
-    dilation: object,
-    ceil_mode: bool,
-) -> tuple[Tensor, Tensor]:
-    where = _NAMES[rank]
-    x = _ordered(where, input)
-    ceil = bool(ceil_mode)
-    batch, how = window(where, rank, x, kernel_size, stride, padding, dilation, ceil)
+def _pooled(rank: int, input: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:
+    x, batch, how = _windows(rank, input, settings)
     if rank == 1:  # a signal is an image of height 1
-        flat = [(fill, *s) for fill, s in zip((1, 1, 0, 1), how, strict=True)]
+        *sizes, ceil = how
+        flat = [(fill, *s) for fill, s in zip((1, 1, 0, 1), sizes, strict=True)]
         both = _max_pool2d(batch.unsqueeze(2), *flat, ceil)
         values, indices = (r.squeeze(2) for r in both)
     else:
-        values, indices = _OF_RANK[rank](batch, *how, ceil)
+        values, indices = _OF_RANK[rank](batch, *how)
     return (values, indices) if batch is x else (values.squeeze(0), indices.squeeze(0))
 
 
@@ -346,9 +329,15 @@ _OF_RANK = {2: _max_pool2d, 3: _max_pool3d}
 _NAMES = {rank: f"max_pool{rank}d" for rank in (1, 2, 3)}
 
 
-def _ordered(where: str, input: Tensor) -> Tensor:
-    """A tensor whose elements have an order."""
+def _windows(
+    rank: int, input: Tensor, settings: Settings
+) -> tuple[Tensor, Tensor, tuple[Any, ...]]:
+    """The input, the same as a batch, and the checked settings."""
+    where = _NAMES[rank]
     x = input if type(input) is Tensor else need_tensor(input, where, "input")
     if x.dtype is D.bool_ or x.dtype.is_complex:
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
-    return x
+    kernel_size, stride, padding, dilation, ceil_mode = settings
+    ceil = bool(ceil_mode)
+    batch, how = window(where, rank, x, kernel_size, stride, padding, dilation, ceil)
+    return x, batch, (*how, ceil)

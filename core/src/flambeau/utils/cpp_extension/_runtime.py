@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import ctypes
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from inspect import Parameter
 from typing import Any
 
 import flambeau as fb
@@ -227,37 +227,14 @@ def implement_op(space: str, name: str, key: str, function: Callable[..., Any]) 
     if device is None:
         return
     op = _named_ops.find_or_define(space, name)
-    names = _arguments(op.schema)
+    names = {p.name: p.default for p in _named_ops.parameters_of(op.schema)}
     op.register_kernel(device, _by_name(function, names, _sizes(op.schema)) if names else function)
-
-
-def _arguments(schema: str) -> dict[str, Any]:
-    """The arguments of a schema with their defaults, `_MISSING` for those that have none."""
-    found: dict[str, Any] = {}
-    for _, name, default in _declared(schema):
-        try:
-            found[name] = ast.literal_eval(default) if default else _MISSING
-        except (SyntaxError, ValueError):  # the name of a dtype or a layout
-            found[name] = _MISSING
-    return found
 
 
 def _sizes(schema: str) -> list[int]:
     """For each argument how many numbers it is a list of, so that one may stand for all; else 0."""
-    sized = (re.search(r"\[(\d+)\]\??$", kind) for kind, _, _ in _declared(schema))
+    sized = (re.search(r"\[(\d+)\]\??$", kind) for kind, *_ in _named_ops.declared(schema))
     return [int(found[1]) if found else 0 for found in sized]
-
-
-def _declared(schema: str) -> Iterator[tuple[str, str, str]]:
-    """Type, name and default of each argument, as they are written."""
-    for part in _named_ops.parts_of(_named_ops.arguments_of(schema)):
-        declared, _, default = part.partition("=")
-        kind, _, name = declared.strip().rpartition(" ")
-        if name not in ("", "*"):
-            yield kind, name, default
-
-
-_MISSING = object()
 
 
 def _by_name(
@@ -270,7 +247,7 @@ def _by_name(
         given = list(args)
         for name, default in list(names.items())[len(args) :]:
             value = kwargs.pop(name, default)
-            if value is _MISSING:
+            if value is Parameter.empty:
                 raise TypeError(f"the argument {name!r} is missing")
             given.append(value)
         if kwargs:
