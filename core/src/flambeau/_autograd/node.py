@@ -86,8 +86,8 @@ class Node:
         """Gradients of the inputs, one per edge, from the gradient of the output."""
         raise NotImplementedError
 
-    def adopt(self, storage: object) -> None:
-        """Note that the result was written into `storage`, whose later writes make it stale."""
+    def adopt(self, storage: object, index: int = 0) -> None:
+        """Note that the memory of a result is `storage`, whose later writes make it stale."""
 
     def _call_saved(self, F: Any) -> dict[str, Any]:
         """What was saved for the formulas, by the names of the op's arguments and ``result``.
@@ -182,6 +182,7 @@ class Out(Node):
     """One output of a node that has several."""
 
     __slots__ = ("index", "node")
+    keeps = 2  # perhaps: its node says
 
     def __init__(self, node: Node, index: int) -> None:
         self._hooks = None
@@ -193,6 +194,9 @@ class Out(Node):
 
     def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
         return ({self.index: g},)
+
+    def adopt(self, storage: object, index: int = 0) -> None:
+        self.node.adopt(storage, self.index)
 
     def name(self) -> str:
         return self.node.name()
@@ -318,7 +322,7 @@ class SavesResult(Unary):
             raise self.stale("result", native.shape, st.version, version)
         return {"result": F.result(self, native, _home_of(self) if st is None else st._be)}
 
-    def adopt(self, storage: Any) -> None:
+    def adopt(self, storage: Any, index: int = 0) -> None:
         if self.saved is not None:
             self.saved = (self.saved[0], storage, storage.version)
 

@@ -121,7 +121,7 @@ def _unpacking(base: type[Node]) -> type[Node]:
         finally:
             self.saved = packed
 
-    def adopt(self: object, storage: object) -> None:
+    def adopt(self: object, storage: object, index: int = 0) -> None:
         """Nothing: writes to packed results are not noticed."""
 
     space = {

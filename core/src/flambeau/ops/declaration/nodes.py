@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Node, at_save, next_seq
+from flambeau._dispatch.dispatch import new
 from flambeau._memory.views import storage_of
 
 if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
     from flambeau.ops.declaration.table import Op
 
@@ -17,7 +19,8 @@ class GenericNode(Node):
     """A node whose formulas and saved values follow the op's declaration.
 
     ``args`` is (edges of each input, None without lists of tensors; values kept); the values move
-    to ``saved``, from where they are freed after a backward, if tensors are among them.
+    to ``saved``, from where they are freed after a backward, if tensors are among them.  Ops
+    without lists of tensors have an `apply` of their own, see `written.applying`.
     """
 
     __slots__ = ()
@@ -28,31 +31,22 @@ class GenericNode(Node):
     def save(self, args: tuple[Any, ...], result: object) -> None:
         """Keep what the formulas of the wanted inputs need."""
         op = self.op
-        slots: Any = None
-        if op.places:
-            kept = op.keep(self.edges, args, result)
-        else:
-            slots = op.slots(args)
-            values = []
-            for rule in op.rules:
-                for name in rule.inputs:
-                    if self._wanted(slots[name]):
-                        values.append(rule.keep(args, result))
-                        break
-                else:
-                    values.append(None)
-            kept = tuple(values)
+        slots = op.slots(args)
+        values = []
+        for rule in op.rules:
+            wanted = any(self._wanted(slots[name]) for name in rule.inputs)
+            values.append(rule.keep(args, result) if wanted else None)
         if op.keeps_tensors:
             self.args = slots, None
-            self.saved = kept
+            self.saved = tuple(values)
         else:
-            self.args = slots, kept
+            self.args = slots, tuple(values)
             self.saved = ()
 
     def _wanted(self, slot: Any) -> bool:
         if type(slot) is int:
             return self.edges[slot] is not None
-        return len([i for i in slot if self.edges[i] is not None]) > 0
+        return any(self.edges[i] is not None for i in slot)
 
     def apply(self, F: object, g: object) -> tuple[Any, ...]:
         op = self.op
@@ -64,18 +58,15 @@ class GenericNode(Node):
                 f"the gradient of {op.name!r} is missing: {op.missing_reason}"
             )
         if type(g) is dict:
-            g = tuple(g.get(i) for i in range(8))
+            g = tuple([g.get(i) for i in range(op.results)])
         parts: list[Any] = [None] * len(self.edges)
         for rule, values in zip(op.rules, kept, strict=True):
             if values is None:
                 continue
-            targets = rule.at or [slots[name] for name in rule.inputs]
+            targets = [slots[name] for name in rule.inputs]
             needs = tuple([self._wanted(t) for t in targets]) if rule.asks else None
             grads = rule.run(self, F, g, values, needs)
             if len(targets) == 1:
-                if rule.at:
-                    parts[targets[0]] = grads
-                    continue
                 grads = (grads,)
             for target, grad in zip(targets, grads, strict=True):
                 if type(target) is int:
@@ -88,26 +79,23 @@ class GenericNode(Node):
     def _call_saved(self, F: Any) -> dict[str, Any]:
         return _kept(self, F, self.args[1])
 
-    def adopt(self, storage: Any) -> None:
+    def adopt(self, storage: Any, index: int = 0) -> None:
         for values in self.saved or ():
             for value in values or ():
-                if type(value) is SavedResult:
+                if type(value) is SavedResult and value.index == index:
                     value.storage, value.version = storage, storage.version
 
 
 class SingleNode(GenericNode):
-    """The node of an op of one tensor with one formula, which needs no search for its place."""
+    """The node of an op of one tensor with one formula, which needs no search for its place.
+
+    ``args`` is what is kept, or None if tensors are among it.
+    """
 
     __slots__ = ()
 
     def _call_saved(self, F: Any) -> dict[str, Any]:
         return _kept(self, F, self.args)
-
-    def apply(self, F: object, g: object) -> tuple[Any, ...]:
-        kept = self.args
-        if kept is None and (kept := self.saved) is None:
-            raise self.freed()
-        return (self.op.rules[0].run(self, F, g, kept[0], None),)
 
 
 class JointNode(Node):
@@ -184,24 +172,34 @@ class Saved:
 
 
 class SavedResult:
-    """A result kept by its own node: array and storage, not the tensor, hence no cycle."""
+    """A result kept by its own node: array and storage, not the tensor, hence no cycle.
 
-    __slots__ = ("dtype", "index", "native", "storage", "version")
+    The storage is None as long as the result has none, which means that nobody wrote to it:
+    `storage_of` tells the node when it makes one.  Integers do not know the node.
+    """
+
+    __slots__ = ("be", "index", "native", "storage", "version")
 
     def __init__(self, t: Tensor, index: int) -> None:
-        self.native = t._a
-        self.storage = storage_of(t)
-        self.version = self.storage.version
-        self.dtype = t.dtype
-        self.index = index
+        self.native, self.be, self.index = t._a, t._be, index
+        self.storage = storage = t._st if t.dtype.fp else storage_of(t)
+        self.version = 0 if storage is None else storage.version
 
     def get(self, node: Node, F: Any, name: str) -> Any:
         """The kept value, if nobody wrote to it since."""
-        if self.storage.version != self.version:
-            raise node.stale(name, self.native.shape, self.storage.version, self.version)
+        if (storage := self.storage) is not None and storage.version != self.version:
+            raise node.stale(name, self.native.shape, storage.version, self.version)
         if F.native:
             return self.native
-        return F.result(node, self.native, self.storage._be, self.index)
+        return F.result(node, self.native, self.be, self.index)
+
+
+def saved_result(be: BoundBackend, native: Any, index: int) -> SavedResult:
+    """What a node keeps of a result that only it has."""
+    saved = new(SavedResult)
+    saved.native = native if type(native) is be.array else be.to_array(native)
+    saved.be, saved.index, saved.storage, saved.version = be, index, None, 0
+    return saved
 
 
 class SavedList:

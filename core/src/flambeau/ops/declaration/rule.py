@@ -21,6 +21,7 @@ class Rule:
         wants: the formula's parameters after ``F, g``, which say what is kept for it.
         asks: whether it wants to know which of its inputs need a gradient.
         keeps_tensors: whether tensors are among what it keeps.
+        keeps_results: whether results of the op are.
 
     Raises:
         TypeError: the formula wants what nothing is known of.
@@ -40,6 +41,8 @@ class Rule:
                 f"{op.name}: gradient saves unknown names {sorted(unknown)}; known are {known}"
             )
         self.keeps_tensors = any(self.keeps_tensor(want) for want in self.wants)
+        results = [want for want in self.wants if want.startswith("result")]
+        self.keeps_results = any(want not in op.params for want in results)
 
     @lazily
     def keep(self) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:

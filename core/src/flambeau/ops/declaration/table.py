@@ -156,8 +156,7 @@ class Op:
             if len(covered) != len(set(covered)):
                 raise TypeError(f"{self.name}: two gradients for one input")
             self._specialise(set(covered))
-            self.__dict__.pop("node", None)
-            self.__dict__.pop("keep", None)
+            self._forget()
             return formula
 
         return declare
@@ -171,6 +170,7 @@ class Op:
         """
         self.joint = tuple([self.inputs.index(name) for name in inputs])
         self.joint_zeros = zeros
+        self._forget()
 
     def demand(self, checks: Callable[..., None]) -> Callable[..., None]:
         """Declare what every call of the op fulfils: `checks` raises otherwise.
@@ -201,6 +201,12 @@ class Op:
     def gradient_missing(self, reason: str) -> None:
         """Declare that the gradient is not implemented; backward raises `reason`."""
         self.missing_reason = reason
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what was made of earlier declarations."""
+        for name in ("node", "record_result", "record_head"):
+            self.__dict__.pop(name, None)
 
     def _specialise(self, covered: set[str]) -> None:
         """Choose the base of the nodes where the op has one of the simple forms."""
@@ -229,15 +235,22 @@ class Op:
     def node(self) -> type[Node]:
         """The class of the nodes that record this op: made when one first does."""
         base, facts = self._form
-        return type(self.title, (base,), {"title": self.title, **facts})
+        space: dict[str, Any] = {"title": self.title, **facts}
+        if issubclass(base, GenericNode):
+            space["keeps"] = 2 * any(rule.keeps_results for rule in self.rules)
+            if self.places is not None and self.rules and not self.missing_reason:
+                space["apply"] = written.applying(self, base is SingleNode)
+        return type(self.title, (base,), space)
 
     @lazily
-    def keep(self) -> Callable[..., tuple[Any, ...]]:
-        """``keep(edges, arguments, result)``: what each rule keeps, None if nobody wants it.
+    def record_result(self) -> Callable[..., None]:
+        """What `record` does, for an op without lists of tensors; see `written.recording_of`."""
+        return written.recording_of(self)
 
-        Of ops without lists of tensors.
-        """
-        return written.keeping_all(self)
+    @lazily
+    def record_head(self) -> Callable[..., None]:
+        """The same for the first of several results, if nobody has the others."""
+        return written.recording_of(self, head=True)
 
     @property
     def overridable(self) -> bool:
@@ -452,14 +465,14 @@ class Op:
                 _dispatch.after_record(result._fn, result)
             return
         if self.places is not None:
-            inputs = [args[i] for i in self.places]
-        else:
-            inputs = []
-            for i, kind in self.inputs_at:
-                if kind is TENSOR:
-                    inputs.append(args[i])
-                else:
-                    inputs += args[i]
+            self.record_result(args, result)
+            return
+        inputs: list[Any] = []
+        for i, kind in self.inputs_at:
+            if kind is TENSOR:
+                inputs.append(args[i])
+            else:
+                inputs += args[i]
         edges: list[Any] = []
         wanted = False
         for t in inputs:

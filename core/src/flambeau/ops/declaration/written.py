@@ -9,13 +9,15 @@ generated beforehand as the methods of tensors are.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
+from flambeau._autograd.node import Out, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import elsewhere, kernel_error, new
-from flambeau.ops.declaration.nodes import Saved, SavedList, SavedResult, joined
+from flambeau._memory.views import edge
+from flambeau.ops.declaration.nodes import Saved, SavedList, SavedResult, joined, saved_result
 from flambeau.ops.declaration.parameters import PLAIN, TENSOR, TENSORS
 
 if TYPE_CHECKING:
@@ -87,15 +89,17 @@ _EACH = """
             t{k}._rg = False"""
 # Of several results the first, and the others only if its history wants them.
 _END_OF_HEAD = """
-    if g and op.differentiable and recording():
+    if (wanted := g and op.differentiable and recording()) and has_modes():
         t = wrapped(be, r)
         op.record(({args},), t)
         return t[0]
     t = new(Tensor)
-    t._a = r = r[0] if type(r[0]) is be.array else be.to_array(r[0])
+    t._a = a = r[0] if type(r[0]) is be.array else be.to_array(r[0])
     t._be = be
-    t.dtype = be.dtype_of(r)
+    t.dtype = be.dtype_of(a)
     t._rg = False
+    if wanted:
+        op.record_head(({args},), r, t)
     return t"""
 _ONE = """
     if a{i} is None:
@@ -160,6 +164,7 @@ def running(op: Op, head: bool = False) -> Callable[..., Any]:
     names_of_run = {
         "Tensor": _dispatch.Tensor_,
         "elsewhere": elsewhere,
+        "has_modes": _has_modes,
         "kernel_error": kernel_error,
         "new": new,
         "op": op,
@@ -167,6 +172,10 @@ def running(op: Op, head: bool = False) -> Callable[..., Any]:
         "wrapped": wrapped,
     }
     return compiled(text, names_of_run, op.name)
+
+
+def _has_modes() -> bool:
+    return bool(_dispatch.modes)
 
 
 def wrapped(be: BoundBackend, arrays: tuple[Any, ...]) -> tuple[Tensor, ...]:
@@ -219,11 +228,12 @@ _KEEP = """\
 def keep(a, r):
     return {kept}
 """
-_KEEP_ALL = """\
-def keep(e, a, r):
-    return {kept}
-"""
-_SAVED = {"Saved": Saved, "SavedList": SavedList, "SavedResult": SavedResult}
+_SAVED = {
+    "Saved": Saved,
+    "SavedList": SavedList,
+    "SavedResult": SavedResult,
+    "saved_result": saved_result,
+}
 
 
 def keeping(rule: Rule) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
@@ -231,24 +241,94 @@ def keeping(rule: Rule) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
     return compiled(_KEEP.format(kept=_kept(rule)), _SAVED, f"{rule.op.name}, keep")
 
 
-def keeping_all(op: Op) -> Callable[..., tuple[Any, ...]]:
-    """``keep(edges, arguments, result)``: what each rule keeps, None if nobody wants it.
+# The history of a result: what `Op.record` does for an op without lists of tensors.
+_RECORD = """\
+def record(a, r{more}):{edges}
+    if {no_edge} and not requires_gradient(a):
+        return
+    n = node()
+    n._hooks = None
+    n.edges = ({names},)
+    kept = {kept}
+    {place}
+    n.seq = next_seq(){result}
+"""
+_EDGE = """
+    e{i} = None
+    if (x := a[{place}]) is not None and (g := x._rg):
+        e{i} = (x._fn or x) if g is True else edge(x)"""
+_AS_IT_IS = """
+    if r.dtype.fp:
+        r._fn = n
+        r._rg = True"""
+_IN_TURN = """
+    for i, t in enumerate(r):
+        if t.dtype.fp:
+            t._fn = Out(n, i)
+            t._rg = True"""
+_ONLY_THE_FIRST = """
+    if t.dtype.fp:
+        t._fn = Out(n, 0)
+        t._rg = True"""
+_MODES = """
+    if has_modes():
+        after_record(n, r)"""
 
-    Of ops without lists of tensors.
+
+def recording_of(op: Op, head: bool = False) -> Callable[..., None]:
+    """``record(arguments, result)``: give a result its history, if an argument has one.
+
+    Of ops without lists of tensors.  With `head`, ``record(arguments, arrays, first)``, where of
+    several results there is only the first as a tensor.
     """
+    places = op.places or ()
+    names = [f"e{i}" for i in range(len(places))]
     parts = []
     for rule in op.rules:
-        wanted = " or ".join([f"e[{i}] is not None" for i in rule.at or ()])
-        parts.append(f"{_kept(rule)} if {wanted} else None")
-    return compiled(_KEEP_ALL.format(kept=_tuple(parts)), _SAVED, f"{op.name}, keep all")
+        wanted = " or ".join([f"e{i} is not None" for i in rule.at or ()])
+        parts.append(f"{_kept(rule, head)} if {wanted} else None")
+    result = _ONLY_THE_FIRST if head else (_IN_TURN if op.results > 1 else _AS_IT_IS) + _MODES
+    text = _RECORD.format(
+        more=", t" if head else "",
+        edges="".join([_EDGE.format(i=i, place=place) for i, place in enumerate(places)]),
+        no_edge=" and ".join([f"{name} is None" for name in names]),
+        names=", ".join(names),
+        kept=_tuple(parts),
+        place=_PLACES[op.keeps_tensors],
+        result=result,
+    )
+
+    def requires_gradient(args: tuple[Any, ...]) -> bool:
+        # A view made under no_grad requires a gradient and has nowhere to send it.
+        given = [args[i] for i in places]
+        return any(t._rg and t.requires_grad for t in given if t is not None)
+
+    names_of_record = {
+        **_SAVED,
+        "Out": Out,
+        "after_record": _dispatch.after_record,
+        "edge": edge,
+        "has_modes": _has_modes,
+        "next_seq": next_seq,
+        "node": op.node,
+        "requires_gradient": requires_gradient,
+    }
+    return compiled(text, names_of_record, f"{op.name}, record")
 
 
-def _kept(rule: Rule) -> str:
-    return _tuple([_kept_for(rule.op, want) for want in rule.wants])
+# Where a node has what is kept: with its arguments if it may stay there, else where it is freed.
+_PLACES = {
+    True: "n.args = None, None\n    n.saved = kept",
+    False: "n.args = None, kept\n    n.saved = ()",
+}
 
 
-def _kept_for(op: Op, want: str) -> str:
-    """What is kept for one parameter of a formula."""
+def _kept(rule: Rule, head: bool = False) -> str:
+    return _tuple([_kept_for(rule.op, want, head) for want in rule.wants])
+
+
+def _kept_for(op: Op, want: str, head: bool) -> str:
+    """What is kept for one parameter of a formula; of results arrays if `head`."""
     if want == "needs":
         return "None"
     if want in op.params:
@@ -260,7 +340,9 @@ def _kept_for(op: Op, want: str) -> str:
         }[op.kinds[i]]
     if want.startswith("result"):
         i = 0 if want == "result" else int(want[6:])
-        return f"SavedResult(r[{i}] if type(r) is tuple else r, {i})"
+        if head:
+            return f"saved_result(t._be, r[{i}], {i})"
+        return f"SavedResult(r{f'[{i}]' if op.results > 1 else ''}, {i})"
     if want.startswith("_"):
         return "None"
     i = op.params.index(want[:-6])
@@ -276,25 +358,84 @@ def _tuple(parts: Iterable[str]) -> str:
 
 # The call of a formula, in the backward pass, with what was kept for it.
 _CALL = """\
-def call(node, F, g, kept, needs):
-    return formula({given})
+def call(self, F, g, kept, needs):
+    found = formula({given}){joint}
+    return found
 """
-_CALL_JOINT = """\
-def call(node, F, g, kept, needs):
-    found = formula({given})
-    return found if F.native else joined(node, found)
+# The backward pass of a node: its formulas, one after the other, with what was kept for them.
+_APPLY = """\
+def apply(self, F, g):
+    kept = self.args{second}
+    if kept is None and (kept := self.saved) is None:
+        raise self.freed(){grads}
+    {none} = None
+    {all}, = kept{rules}
+    return ({found},)
 """
+_GRADS = """
+    if type(g) is dict:
+        get = g.get
+        g = ({each},)"""
+_RULE = """
+    if k{i} is not None:{values}
+        found = formula{i}({given}){joint}
+        {targets} = found"""
+_JOINT = """
+{indent}if not F.native:
+{indent}    found = joined(self, found)"""
 
 
 def calling(rule: Rule) -> Callable[..., Any]:
-    """``call(node, F, g, kept, needs)``: the gradients that the formula of a rule gives."""
-    given = ["F", "g"]
-    for i, want in enumerate(rule.wants):
-        if want == "needs":
-            given.append("needs")
-        elif rule.keeps_tensor(want):
-            given.append(f"None if kept[{i}] is None else kept[{i}].get(node, F, {want!r})")
-        else:
-            given.append(f"kept[{i}]")
-    text = (_CALL_JOINT if rule.op.joint else _CALL).format(given=", ".join(given))
+    """``call(node, F, g, kept, needs)``: the gradients that the formula of a rule gives.
+
+    Of ops with lists of tensors; `applying` is for the others.
+    """
+    values = [f"kept[{i}]" for i in range(len(rule.wants))]
+    joint = _JOINT.format(indent=" " * 4) if rule.op.joint else ""
+    text = _CALL.format(given=_given(rule, values, "needs"), joint=joint)
     return compiled(text, {"formula": rule.formula, "joined": joined}, f"{rule.op.name}, call")
+
+
+def applying(op: Op, single: bool) -> Callable[..., tuple[Any, ...]]:
+    """``apply(node, F, g)``, the method of its nodes, `SingleNode`s or others.
+
+    Of ops without lists of tensors.
+    """
+    count = len(op.places or ())
+    rules = ""
+    for i, rule in enumerate(op.rules):
+        at = rule.at or ()
+        values = [f"v{j}" for j in range(len(rule.wants))]
+        needs = _tuple([f"self.edges[{j}] is not None" for j in at])
+        rules += _RULE.format(
+            i=i,
+            values=f"\n        {', '.join(values)}, = k{i}" if values else "",
+            given=_given(rule, values, needs),
+            joint=_JOINT.format(indent=" " * 8) if op.joint else "",
+            targets=", ".join([f"p{j}" for j in at]),
+        )
+    text = _APPLY.format(
+        second="" if single else "[1]",
+        grads=_GRADS.format(each=", ".join([f"get({i})" for i in range(op.results)]))
+        if op.results > 1
+        else "",
+        none=" = ".join([f"p{j}" for j in range(count)]),
+        all=", ".join([f"k{i}" for i in range(len(op.rules))]),
+        rules=rules,
+        found=", ".join([f"p{j}" for j in range(count)]),
+    )
+    formulas = {f"formula{i}": rule.formula for i, rule in enumerate(op.rules)}
+    return compiled(text, {"joined": joined, **formulas}, f"{op.name}, apply")
+
+
+def _given(rule: Rule, values: Sequence[str], needs: str) -> str:
+    """What a formula is called with, of the values that were kept for its parameters."""
+    given = ["F", "g"]
+    for want, value in zip(rule.wants, values, strict=True):
+        if want == "needs":
+            given.append(needs)
+        elif rule.keeps_tensor(want):
+            given.append(f"None if {value} is None else {value}.get(self, F, {want!r})")
+        else:
+            given.append(value)
+    return ", ".join(given)

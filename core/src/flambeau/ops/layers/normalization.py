@@ -245,6 +245,8 @@ def _(F, g, input, weight, result1, result2):
     grads = (None, None, None)
     if g[0] is not None:
         grads = F.batch_norm_backward(g[0], input, weight, result1, result2)
+    if g[1] is g[2] is None:
+        return grads
     return _train_gradient(F, _batch_axes(input.shape), g, grads, input, result1, result2)
 
 
@@ -281,6 +283,8 @@ def _(F, g, input, weight, result1, result2, normalized_shape):
     grads = (None, None, None)
     if g[0] is not None:
         grads = F.layer_norm_backward(g[0], input, weight, result1, result2, normalized_shape)
+    if g[1] is g[2] is None:
+        return grads
     axes = _layer_axes(input.shape, normalized_shape)
     return _train_gradient(F, axes, g, grads, input, result1, result2)
 
