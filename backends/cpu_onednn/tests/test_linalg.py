@@ -95,7 +95,8 @@ def parts(monkeypatch, request):
 @pytest.fixture
 def everything(monkeypatch):
     """oneDNN is asked for products of any size; those by its `sgemm` are counted."""
-    monkeypatch.setattr(general.offered, "few", None)  # of another package that is installed
+    for name in ("few", "pair"):  # of another package that is installed
+        monkeypatch.setattr(general.offered, name, None)
     monkeypatch.setattr(linalg, "LEAST", 0)
     monkeypatch.setattr(linalg, "LEAST_HALF", 0)
     with monkeypatch.context() as small:
@@ -456,6 +457,7 @@ def test_a_forked_child_finishes(threads, answer_of_child, dtype):
 @pytest.mark.parametrize("turned", [False, True])
 def test_what_plans_ask_for_at_once_is_asked_before_onednn(monkeypatch, rows, turned):
     asked = []
+    monkeypatch.setattr(offered, "pair", None)  # which is asked before
     monkeypatch.setattr(offered, "matrices", lambda *args: asked.append(args) or True)
     for depth in (64, 100, 300, 512, 1024):
         for columns in (64, 200, 512, 2048):

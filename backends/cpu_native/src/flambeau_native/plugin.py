@@ -26,7 +26,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         return None
     from flambeau_native.kernels import KERNELS, convolution
     from flambeau_native.kernels._casts import convert
-    from flambeau_native.kernels.linalg import few, linear, matrices
+    from flambeau_native.kernels.linalg import few, linear, matrices, pair
     from flambeau_numpy.extending import (
         follow,
         offer_casts,
@@ -45,6 +45,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         linear=linear if native.has_linear() else None,
         primitives=native.primitives,
         few=few,
+        pair=pair,
         matrices=matrices if native.has_linear() else None,
         **(convolutions if native.has_linear() else {}),
     )

@@ -36,6 +36,7 @@ Sgemm = Callable[..., object]
 Linear = Callable[[Array, Array, Array | None], Array | None]
 Primitives = Callable[..., object]
 Few = Callable[[Array, Array], Array | None]
+Pair = Callable[[Array, Array], Array | None]
 Matrices = Callable[..., bool]
 Convolve = Callable[..., Array | None]
 
@@ -64,6 +65,8 @@ class Offered:
             each place; primitive, stream, count and arguments of each run.
         few: ``few(a, b)`` is a @ b of two arrays of matrices, whose terms are added in order, or
             None where others do better.
+        pair: ``pair(a, b)`` is a @ b of two matrices of few numbers, or None where others do
+            better.
         matrices: ``matrices(a, b, out, line=None, relu=False)`` writes a @ b of two matrices to
             ``out``, which shares no memory with them, plus ``line`` in each of its lines, and relu
             of the sum; False where others do better, and nothing is written.
@@ -78,6 +81,7 @@ class Offered:
         "few",
         "linear",
         "matrices",
+        "pair",
         "primitives",
         "sgemm",
     )
@@ -87,6 +91,7 @@ class Offered:
         self.linear: Linear | None = None
         self.primitives: Primitives | None = None
         self.few: Few | None = None
+        self.pair: Pair | None = None
         self.matrices: Matrices | None = None
         self.conv2d: Convolve | None = None
         self.conv2d_input_grad: Convolve | None = None
@@ -106,6 +111,7 @@ def offer_products(
     linear: Linear | None = None,
     primitives: Primitives | None = None,
     few: Few | None = None,
+    pair: Pair | None = None,
     matrices: Matrices | None = None,
     conv2d: Convolve | None = None,
     conv2d_input_grad: Convolve | None = None,
@@ -121,6 +127,7 @@ def offer_products(
         "linear": linear,
         "primitives": primitives,
         "few": few,
+        "pair": pair,
         "matrices": matrices,
         "conv2d": conv2d,
         "conv2d_input_grad": conv2d_input_grad,

@@ -20,9 +20,17 @@ from flambeau_native.extension import native
 from flambeau_native.fusion.layouts import VIEWS, asks, is_dense
 from flambeau_native.kernels import KERNELS
 from flambeau_native.kernels._common import FLOAT32, maker
-from flambeau_native.kernels.linalg import linear, linear_of, matrices
+from flambeau_native.kernels.linalg import (
+    is_pair,
+    linear,
+    linear_of,
+    matrices,
+    matrices_of,
+    pair,
+)
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.extending import Array, offered
+from flambeau_numpy.extending.parts import SMALL, is_left
 
 __all__ = ["joined"]
 
@@ -141,9 +149,9 @@ class _Joiner:
         if offered.matrices is not matrices or not is_dense(plan, args[1]):
             return None
         (depth, rows), other = plan.specs[self.turned[args[0]]][0], plan.specs[args[1]][0]
-        columns = other[-1]
-        # Of fewer rows or columns the library is not asked for a product of matrices.
-        if len(other) != 2 or not 1 <= depth <= _DEEPEST or min(rows, columns) < max(depth, 4):
+        if len(other) != 2 or not 1 <= depth <= _DEEPEST:
+            return None
+        if not _is_made_here(rows, other[1], depth):
             return None
         return ("matmul", (depth, rows), other) if self.turned[args[0]] != args[1] else None
 
@@ -234,6 +242,18 @@ class _Joiner:
             Step("linear", step.kernel, (whole, *step.args[1:]), made),
             Step("parts", tuple, (made,), parts),
         ]
+
+
+def _is_made_here(rows: int, columns: int, depth: int) -> bool:
+    """Whether a compiled kernel makes such a product, with the first operand turned.
+
+    It adds the terms of each element in order, which libraries need not do.
+    """
+    if is_pair(rows, columns, depth):
+        return offered.pair is pair
+    if depth * max(rows, columns) < SMALL or not is_left(rows, rows * columns * depth, False):
+        return False
+    return matrices_of((rows, depth), columns, True, False) is not None
 
 
 def _returned(plan: Plan) -> set[int]:

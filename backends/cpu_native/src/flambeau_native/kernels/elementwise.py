@@ -45,7 +45,6 @@ _FEW_HALVES = 1024  # 16-bit floats
 _FEWEST_DIVISIONS = 32  # elements, below which NumPy is as fast
 _LEAST_CAST = 512  # elements
 _SMALLEST = 1024  # elements, below which NumPy's copy is as fast
-_CLEARED_FROM = 8192  # bytes, from which on NumPy's filling with zeros is slower
 _SQUARED_FROM = 4096  # bytes
 _LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops are as fast
 
@@ -57,17 +56,8 @@ def copied(a: Array) -> Array:
     return out
 
 
-def assign(dst: Array, src: Array) -> None:
-    size = dst.nbytes
-    if size >= _CLEARED_FROM and src.dtype == dst.dtype and dst.flags.c_contiguous:
-        if not src.ndim:
-            if not any(src.tobytes()):
-                native.clear(memory_of(dst), size)
-                return
-        elif size >= THRESHOLD and src.shape == dst.shape and src.flags.c_contiguous:
-            native.copy(memory_of(dst), memory_of(src), size, 0)
-            return
-    elif src.dtype != dst.dtype and (src.size >= _LEAST_CAST or dst.itemsize == 2):
+def _convert(dst: Array, src: Array) -> None:
+    if src.dtype != dst.dtype and (src.size >= _LEAST_CAST or dst.itemsize == 2):
         if convert_into(dst, src):
             return
     _assign(dst, src)
@@ -295,7 +285,7 @@ def _make_multiply_add() -> dict[str, Kernel]:
         if run and b.shape == shape and (not c.ndim or c.shape == shape) and alike(a, b, c):
             run(a, a, b, c, a.size, not c.ndim)
         else:
-            assign(a, multiply_add(a, b, c))  # type: ignore[arg-type]
+            _assign(a, multiply_add(a, b, c))  # type: ignore[arg-type]
 
     return {"multiply_add": multiply_add, "multiply_add_": multiply_add_}
 
@@ -339,4 +329,5 @@ if native is not None:
         KERNELS |= _make_division(_division)
     _ONES = compiled("ones_on_diagonal") | {INT64: native.ones_on_diagonal_i64}
     full.identity = identity  # type: ignore[attr-defined]
-    KERNELS |= {"assign": assign, "fill_": fill_, "full": full}
+    KERNELS |= {"fill_": fill_, "full": full}
+    KERNELS["assign"] = native.assigning(_convert, native.copy, native.clear, THRESHOLD)

@@ -10,6 +10,7 @@ import numpy as np
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import FLOAT32, Array, compiled, made, maker
 from flambeau_native.kernels.activation import FEW_RELU
+from flambeau_numpy.extending import THRESHOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 # Up to so many elements of a weight any row is worth it, and below so many eight rows and more.
 _ANY, _EIGHT = 1 << 14, 1 << 16
 # Of a larger one, the rows that fill a vector; of many, products of the size of `_MOST`.
+# `pair` leaves the same products to others: a layer and its product agree.
 _FEWEST, _FEW_ROWS = 16, 192
 
 
@@ -100,6 +102,7 @@ def linear_of(
 # OpenBLAS copies nothing of products of fewer multiplications; where the second operand is stored
 # column by column, of those whose result has fewer elements.
 _COPIED, _COPIED_TURNED = 1_000_000, 1600
+_EMPTY_LANES = 1 << 16  # multiplications, with those of empty lanes, of which many may be empty
 # Beyond so many multiplications both operands had better be copied, of a few rows from fewer on.
 _MOST, _MOST_OF_FEW = 1 << 27, 1 << 24
 _FEWEST_ROWS, _MANY_ROWS = 4, 64
@@ -157,8 +160,7 @@ def _write(
 
 def _multiplied(rows: int, columns: int, depth: int, a_turned: bool, b_turned: bool) -> bool:
     """Whether the product of such matrices is one for the compiled kernel."""
-    # Vectors of sixteen columns that are three quarters full.
-    if rows < _FEWEST_ROWS or 4 * columns < 3 * (columns + 15 & -16):
+    if rows < _FEWEST_ROWS or not _fills(columns):
         return False
     work = rows * columns * depth
     if work < _COPIED and (a_turned or not b_turned or rows * columns < _COPIED_TURNED):
@@ -168,6 +170,18 @@ def _multiplied(rows: int, columns: int, depth: int, a_turned: bool, b_turned: b
     return (
         work <= _MOST if rows >= _MANY_ROWS or (b_turned and not a_turned) else work <= _MOST_OF_FEW
     )
+
+
+def _fills(columns: int) -> bool:
+    """Whether vectors of sixteen columns are three quarters full."""
+    return 4 * columns >= 3 * (columns + 15 & -16)
+
+
+def is_pair(rows: int, columns: int, depth: int) -> bool:
+    """Whether `pair` multiplies matrices of these sizes, of which not only the second is turned."""
+    if min(rows, columns, depth) < 2 or rows * columns * depth >= _COPIED:
+        return False
+    return rows * depth * (columns + 15 & -16) <= _EMPTY_LANES or _fills(columns)
 
 
 def matrices_of(
@@ -236,3 +250,9 @@ def few(
     out = _empty(shape, kind)
     run(out, a, b, count, rows, depth, columns, ours, theirs)
     return out
+
+
+pair: Callable[[Array, Array], Array | None] | None = None
+"""a @ b of two float32 matrices of few numbers; None where others do better: see `is_pair`."""
+if native is not None and native.has_linear():
+    pair = native.pairing(FLOAT32, _COPIED, native.matrices, THRESHOLD, made)

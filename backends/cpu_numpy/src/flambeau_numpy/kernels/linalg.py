@@ -66,7 +66,10 @@ def is_left(rows: int, work: int, turned: bool) -> bool:
 
 
 def make_matmul(large: Kernel, half: Kernel) -> Kernel:
-    """The kernel: `half` for 16-bit floats, NumPy for two small arrays, `large` for the rest."""
+    """The kernel: `half` for 16-bit floats, NumPy for two small arrays, `large` for the rest.
+
+    What is offered for pairs of small matrices comes first.
+    """
     # Of two arrays of up to 64 × 64, OpenBLAS makes the product in the calling thread.
     small, limit, deep, others = np.matmul, SMALL, DEEP, offered
 
@@ -74,7 +77,9 @@ def make_matmul(large: Kernel, half: Kernel) -> Kernel:
         """The matrix product, with the array API's rules for vectors and batches."""
         if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
             return half(a, b)
-        # Of two matrices nothing is asked: a product of small ones is over by then.
+        if (pair := others.pair) is not None and (out := pair(a, b)) is not None:
+            return out
+        # Of two matrices no more is asked: a product of small ones is over by then.
         if a.ndim + b.ndim > 4 and (few := others.few) is not None and a.shape[-1] <= deep:
             out = few(a, b)
             if out is not None:

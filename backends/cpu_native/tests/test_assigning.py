@@ -1,0 +1,114 @@
+"""Arrays and numbers are written into arrays as NumPy writes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flambeau_native.extension import native
+from flambeau_native.kernels import KERNELS
+from flambeau_numpy.allocator import THRESHOLD
+from flambeau_numpy.dtypes import BFLOAT16
+
+SHAPES = [(), (1,), (0,), (7,), (2, 3), (0, 3), (2, 1, 4), (33, 129), (THRESHOLD // 2 + 3,)]
+DTYPES = [np.float32, np.float64, np.int64, np.bool_, np.uint8, np.float16, np.complex64]
+DTYPES += [np.complex128, BFLOAT16, np.uint16]
+
+
+def filled(shape, dtype, seed=0):
+    return np.random.default_rng(seed).integers(-5, 100, shape).astype(dtype)
+
+
+def number(value, dtype):
+    return np.array(value).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_arrays_and_numbers_are_written_as_numpy_writes_them(shape, dtype):
+    for value in (filled(shape, dtype, 1), number(0, dtype), number(3, dtype), number(-0.0, dtype)):
+        room = filled(shape, dtype)
+        assert KERNELS["assign"](room, value) is None
+        assert room.tobytes() == np.broadcast_to(value, shape).tobytes()
+
+
+def test_zeros_keep_their_sign_and_nans_their_bits():
+    for bits in (0x80000000, 0x7FC01234, 0xFFFFFFFF, 0x00000001):
+        value = np.array(bits, np.uint32).view(np.float32)
+        room = np.ones(1000, np.float32)
+        KERNELS["assign"](room, value)
+        assert (room.view(np.uint32) == bits).all()
+        KERNELS["assign"](room[:9], np.full(9, value))
+        assert (room.view(np.uint32) == bits).all()
+
+
+@pytest.mark.parametrize("length", [8, 5000, THRESHOLD])
+def test_what_overlaps_is_read_before_it_is_written(length):
+    for to, start in [(0, 1), (1, 0), (0, length // 2), (length // 2, 0), (0, 0)]:
+        many = np.arange(2 * length, dtype=np.float32)
+        wanted = many.copy()
+        wanted[to : to + length] = many[start : start + length].copy()
+        KERNELS["assign"](many[to : to + length], many[start : start + length])
+        np.testing.assert_array_equal(many, wanted)
+    many = np.arange(2 * length, dtype=np.float32)
+    KERNELS["assign"](many, many[3:4].reshape(()))  # a number that is among what is written
+    assert (many == 3).all()
+
+
+@pytest.mark.parametrize("length", [6, THRESHOLD])
+def test_gaps_broadcasts_and_other_dtypes_are_written_the_general_way(length):
+    room = np.zeros((length, 4), np.float32)
+    column = np.arange(length, dtype=np.float32)
+    KERNELS["assign"](room[:, 1], column)
+    KERNELS["assign"](room[::-1, 2], column)
+    KERNELS["assign"](room[:, 3], number(7, np.float32))
+    np.testing.assert_array_equal(
+        room, np.stack([0 * column, column, column[::-1], 0 * column + 7], 1)
+    )
+    KERNELS["assign"](room, np.arange(4, dtype=np.float32))
+    np.testing.assert_array_equal(room, np.broadcast_to(np.arange(4), room.shape))
+    KERNELS["assign"](room, np.arange(4))
+    np.testing.assert_array_equal(room, np.broadcast_to(np.arange(4), room.shape))
+    KERNELS["assign"](room, number(2, np.float64))
+    assert (room == 2).all()
+    askew = np.zeros(4 * length + 1, np.uint8)[1:].view(np.float32)
+    KERNELS["assign"](askew, column)
+    np.testing.assert_array_equal(askew, column)
+
+
+def test_what_is_read_only_keeps_its_values():
+    for value in (number(1, np.float32), np.ones(3, np.float32)):
+        fixed = np.zeros(3, np.float32)
+        fixed.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            KERNELS["assign"](fixed, value)
+        assert not fixed.any()
+
+
+def test_the_general_function_gets_what_is_not_taken():
+    def general(*args):
+        raise LookupError(len(args))
+
+    a = np.ones(40, np.float32)
+    assign = native.assigning(general, native.copy, native.clear, 100)
+    for to, value in [
+        (a, None),
+        (1, a),
+        (a, a[:3]),
+        (a, a.astype("f8")),
+        (a, number(1, "f4")),
+        (a, 1.0),
+    ]:
+        with pytest.raises(LookupError, match="2"):
+            assign(to, value)
+    assign(a, number(0, "f4"))
+    assert not a.any()
+    assign(a, np.arange(40, dtype="f4"))
+    assert a[39] == 39
+    for wrong in [(), (a,), (a, a, a)]:
+        with pytest.raises(TypeError, match=f"got {len(wrong)}"):
+            assign(*wrong)
+    with pytest.raises(ValueError, match="clear does not take"):
+        native.assigning(general, native.clear, native.clear, 100)
+    with pytest.raises((TypeError, ValueError)):
+        native.assigning(general, len, native.clear, 100)
