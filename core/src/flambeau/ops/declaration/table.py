@@ -240,7 +240,8 @@ class Op:
             space["keeps"] = 2 * any(rule.keeps_results for rule in self.rules)
             if self.places is not None and self.rules and not self.missing_reason:
                 space["apply"] = written.applying(self, base is SingleNode)
-        return type(self.title, (base,), space)
+        made: Any = type(self.title, (base,), space)
+        return made
 
     @lazily
     def record_result(self) -> Callable[..., None]:

@@ -909,7 +909,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     if shapes := _shapes_of_plain(tensors):
         rank = len(shapes[0])
         for shape in shapes:
-            if len(shape) != rank or shape == (0,) or not rank:
+            if len(shape) != rank or not rank or (rank == 1 and shape == (0,)):
                 break
         else:
             result = _cat(tensors, dim if dim == 0 and type(dim) is int else dim_of(dim, rank))
