@@ -1,21 +1,24 @@
-/* Few bytes of several arrays as one: joining(general, limit, is_new) gives joined(arrays, dim), along a dimension that
-   they have or, where it is new, along one before it.  Arrays that are not row-major, of one known dtype and alike
-   but for that dimension, and results of `limit` bytes and more, are for general(arrays, dim). */
+/* Several arrays as one: joining(general, is_new, limit, large, most) gives joined(arrays, dim), along a dimension that
+   they have or, where it is new, along one before it.  Results of `limit` bytes and more are large(shape, dtype).
+   Arrays that are not row-major, of one known dtype and alike but for that dimension, are for general(arrays, dim), and
+   so are results of `limit` bytes and more where there are threads to share the work, and of `most` and more. */
 #include "arrays.h"
 #include "binding.h"
 
 #define CAPSULE "flambeau_native.joining"
 #define MOST_JOINED 64
+#define SHORT 16384 /* bytes, which take less time than giving up the interpreter's lock and taking it back */
 
 typedef struct {
-    PyObject *general;
-    Py_ssize_t limit;
+    PyObject *general, *large;
+    Py_ssize_t limit, most;
     int is_new;
 } Joining;
 
 static void drop(PyObject *capsule) {
     Joining *j = PyCapsule_GetPointer(capsule, CAPSULE);
     Py_XDECREF(j->general);
+    Py_XDECREF(j->large);
     PyMem_Free(j);
 }
 
@@ -35,6 +38,7 @@ static int see(const Joining *j, PyObject *arrays, PyObject *along, Joined *foun
     if (dim < 0) PyErr_Clear();
     found->count = is_list ? PyList_Size(arrays) : PyTuple_Size(arrays);
     if (dim < 0 || found->count < 1 || found->count > MOST_JOINED) return 0;
+    const Py_ssize_t most = threads_of_kernels() > 1 ? j->limit : j->most;
     Py_ssize_t itemsize;
     found->bytes = 0;
     for (Py_ssize_t i = 0; i < found->count; i++) {
@@ -48,7 +52,7 @@ static int see(const Joining *j, PyObject *arrays, PyObject *along, Joined *foun
             if (d >= dim) found->piece[i] *= a->shape[d];
         }
         found->bytes += length_of(a, itemsize);
-        if (found->bytes >= j->limit) return 0;
+        if (found->bytes >= most) return 0;
     }
     if (found->bytes == 0) return 0; /* how many there are of nothing may be more than can be counted */
     const Array *first = found->array[0];
@@ -64,34 +68,72 @@ static int see(const Joining *j, PyObject *arrays, PyObject *along, Joined *foun
     return 1;
 }
 
+static PyObject *new_result(const Joining *j, const Joined *found) {
+    PyObject *dtype = found->array[0]->dtype;
+    if (found->bytes < j->limit) return new_array(dtype, found->rank, found->sizes);
+    PyObject *shape = PyTuple_New(found->rank), *made = NULL;
+    for (int d = 0; shape != NULL && d < found->rank; d++) {
+        PyObject *size = PyLong_FromSsize_t(found->sizes[d]);
+        if (size == NULL || PyTuple_SetItem(shape, d, size) < 0) {
+            Py_DECREF(shape);
+            return NULL;
+        }
+    }
+    if (shape != NULL) made = PyObject_CallFunctionObjArgs(j->large, shape, dtype, NULL);
+    Py_XDECREF(shape);
+    return made;
+}
+
+static void copy_all(const Joined *found, char *out) {
+    for (Py_ssize_t row = 0; row < found->rows; row++) {
+        for (Py_ssize_t i = 0; i < found->count; i++) {
+            memcpy(out, found->array[i]->memory + row * found->piece[i], (size_t)found->piece[i]);
+            out += found->piece[i];
+        }
+    }
+}
+
 static PyObject *call_joined(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     const Joining *j = PyCapsule_GetPointer(self, CAPSULE);
     if (j == NULL) return NULL;
     Joined found;
     if (count != 2 || !see(j, args[0], args[1], &found)) return call_general(j->general, args, count);
-    PyObject *made = new_array(found.array[0]->dtype, found.rank, found.sizes);
-    if (made == NULL) return NULL;
-    char *out = ((Array *)made)->memory;
-    for (Py_ssize_t row = 0; row < found.rows; row++) {
-        for (Py_ssize_t i = 0; i < found.count; i++) {
-            memcpy(out, found.array[i]->memory + row * found.piece[i], (size_t)found.piece[i]);
-            out += found.piece[i];
+    /* A list may be changed meanwhile, by who runs beside or cleans up: its arrays must not go. */
+    for (Py_ssize_t i = 0; i < found.count; i++) Py_INCREF((PyObject *)(uintptr_t)found.array[i]);
+    PyObject *made = new_result(j, &found);
+    Held to;
+    void *out;
+    if (made != NULL && !hold(&to, made, 1, &out)) Py_CLEAR(made);
+    if (made != NULL && to.buffer.len == found.bytes) {
+        if (found.bytes <= SHORT) {
+            copy_all(&found, out);
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            copy_all(&found, out);
+            Py_END_ALLOW_THREADS
         }
+        release(&to, 1);
+    } else if (made != NULL) {
+        PyErr_Format(PyExc_RuntimeError, "joined(): its result has %zd bytes, not %zd", to.buffer.len, found.bytes);
+        release(&to, 1);
+        Py_CLEAR(made);
     }
+    for (Py_ssize_t i = 0; i < found.count; i++) Py_DECREF((PyObject *)(uintptr_t)found.array[i]);
     return made;
 }
 
 PyObject *make_joining(PyObject *self, PyObject *args) {
-    PyObject *general;
-    Py_ssize_t limit;
+    PyObject *general, *large;
+    Py_ssize_t limit, most;
     int is_new;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Onp:joining", &general, &limit, &is_new)) return NULL;
+    if (!PyArg_ParseTuple(args, "OpnOn:joining", &general, &is_new, &limit, &large, &most)) return NULL;
     PyObject *capsule;
     Joining *j = kept_by(&capsule, sizeof *j, CAPSULE, drop);
     if (j == NULL) return NULL;
     Py_INCREF(general);
-    *j = (Joining){general, limit, is_new};
+    Py_INCREF(large);
+    *j = (Joining){general, large, limit, most, is_new};
     static PyMethodDef method = {"joined", (PyCFunction)(void (*)(void))call_joined, METH_FASTCALL,
                                  "Several arrays as one."};
     PyObject *function = PyCFunction_NewEx(&method, capsule, NULL);

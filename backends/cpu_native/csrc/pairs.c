@@ -1,7 +1,8 @@
-/* Products of two matrices of few numbers: pairing(dtype, most, kernel, limit, large) gives paired(a, b), which is
-   a @ b, or None of what is no pair of float32 matrices, stored row by row or column by column, with less than `most`
-   multiplications.  What a library does first takes longer than most of these.  Results of `limit` bytes and more
-   are large(shape, dtype). */
+/* Products of two matrices of few numbers, or of two batches of as many: pairing(dtype, few, most, kernel, limit, large)
+   gives paired(a, b), which is a @ b, or None of what is no such pair of float32, stored row by row or column by column,
+   with less than `most` multiplications for each matrix; batches have `few` at least, and no threads to share them.
+   What a library does first takes longer than most of these.  Results of `limit` bytes and more are
+   large(shape, dtype). */
 #include "arrays.h"
 #include "binding.h"
 
@@ -9,11 +10,11 @@
 #define LANES 16
 #define EMPTY_LANES (1 << 16) /* multiplications, with those of empty lanes, of which many lanes may be empty */
 #define SHORT (1 << 16)       /* multiplications that take less time than giving up the interpreter's lock */
-#define COLUMN_MAJOR 0x2
+#define SHARED (1 << 20)      /* multiplications that two threads make sooner */
 
 typedef struct {
     PyObject *dtype, *large;
-    int64_t most;
+    int64_t few, most;
     Py_ssize_t limit;
     const Entry *entry;
 } Pairing;
@@ -25,11 +26,17 @@ static void drop(PyObject *capsule) {
     PyMem_Free(p);
 }
 
-/* Whether an array is a matrix of that dtype without gaps; and whether it is stored column by column. */
-static int is_matrix(const Array *a, const PyObject *dtype, int64_t *is_turned) {
-    if (a == NULL || a->dtype != dtype || a->rank != 2 || ((uintptr_t)a->memory & (sizeof(float) - 1)) != 0) return 0;
-    *is_turned = !is_plain(a, sizeof(float), 0);
-    return !*is_turned || (a->flags & COLUMN_MAJOR) != 0;
+/* Whether an array is of matrices of that dtype without gaps; and whether each is stored column by column. */
+static int are_matrices(const Array *a, const PyObject *dtype, int64_t *are_turned) {
+    if (a == NULL || a->dtype != dtype || a->rank < 2 || ((uintptr_t)a->memory & (sizeof(float) - 1)) != 0) return 0;
+    *are_turned = !is_plain(a, sizeof(float), 0);
+    if (!*are_turned) return 1;
+    const int column = a->rank - 1, row = column - 1;
+    if (a->strides[row] != sizeof(float) || a->strides[column] != a->shape[row] * (Py_ssize_t)sizeof(float)) return 0;
+    Py_ssize_t step = a->strides[column] * a->shape[column];
+    for (int d = row - 1; d >= 0; step *= a->shape[d--])
+        if (a->strides[d] != step) return 0;
+    return 1;
 }
 
 /* Vectors and what has nothing are others', and so are results whose last lanes would be mostly empty. */
@@ -45,47 +52,76 @@ static int is_small(int64_t rows, int64_t columns, int64_t depth, int64_t most) 
    linalg.py says the same. */
 static int is_better_unturned(int64_t rows, int64_t size) { return size > 1 << 14 && rows < (size < 1 << 16 ? 8 : 16); }
 
-static PyObject *new_result(const Pairing *p, Py_ssize_t rows, Py_ssize_t columns) {
-    const Py_ssize_t shape[] = {rows, columns};
-    if (rows * columns * (Py_ssize_t)sizeof(float) < p->limit) return new_array(p->dtype, 2, shape);
-    PyObject *given = Py_BuildValue("(nn)", rows, columns);
-    PyObject *made = given == NULL ? NULL : PyObject_CallFunctionObjArgs(p->large, given, p->dtype, NULL);
+/* How many matrices both have; 0 of batches of other shapes. */
+static int64_t count_of(const Array *a, const Array *b) {
+    int64_t count = 1;
+    if (a->rank != b->rank || a->rank > MOST_RANK) return 0;
+    for (int d = 0; d < a->rank - 2; d++) {
+        if (a->shape[d] != b->shape[d]) return 0;
+        count *= a->shape[d];
+    }
+    return count;
+}
+
+static PyObject *new_result(const Pairing *p, const Array *a, int64_t columns, int64_t bytes) {
+    Py_ssize_t shape[MOST_RANK];
+    memcpy(shape, a->shape, (size_t)a->rank * sizeof *shape);
+    shape[a->rank - 1] = (Py_ssize_t)columns;
+    if (bytes < p->limit) return new_array(p->dtype, a->rank, shape);
+    PyObject *given = PyTuple_New(a->rank), *made = NULL;
+    for (int d = 0; given != NULL && d < a->rank; d++) {
+        PyObject *size = PyLong_FromSsize_t(shape[d]);
+        if (size == NULL || PyTuple_SetItem(given, d, size) < 0) Py_CLEAR(given);
+    }
+    if (given != NULL) made = PyObject_CallFunctionObjArgs(p->large, given, p->dtype, NULL);
     Py_XDECREF(given);
     return made;
 }
 
-static PyObject *call_paired(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+/* Multiplies one matrix of both after the other. */
+static void multiply(const Entry *entry, const int64_t *sizes, int64_t count, char *out, char *a, char *b) {
+    const int64_t rows = sizes[0], columns = sizes[1], depth = sizes[2];
+    const char *error = NULL, *failure = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        void *pointers[] = {out, a, b, NULL};
+        const Args packed = {pointers, sizes, NULL, threads_of_kernels(), &error, &failure};
+        entry->row->kernel(&packed);
+        out += rows * columns * (int64_t)sizeof(float);
+        a += rows * depth * (int64_t)sizeof(float);
+        b += depth * columns * (int64_t)sizeof(float);
+    }
+}
+
+static PyObject *call_paired(PyObject *self, PyObject *const *args, Py_ssize_t given) {
     const Pairing *p = PyCapsule_GetPointer(self, CAPSULE);
     if (p == NULL) return NULL;
-    if (count != 2) return PyErr_Format(PyExc_TypeError, "paired() takes two arrays, got %zd arguments", count);
+    if (given != 2) return PyErr_Format(PyExc_TypeError, "paired() takes two arrays, got %zd arguments", given);
     Py_ssize_t itemsize;
     const Array *a = array_of(args[0], &itemsize), *b = array_of(args[1], &itemsize);
     int64_t a_turned, b_turned;
-    if (!is_matrix(a, p->dtype, &a_turned) || !is_matrix(b, p->dtype, &b_turned)) Py_RETURN_NONE;
-    const int64_t rows = a->shape[0], depth = a->shape[1], columns = b->shape[1];
-    if (b->shape[0] != depth || !is_small(rows, columns, depth, p->most)) Py_RETURN_NONE;
+    if (!are_matrices(a, p->dtype, &a_turned) || !are_matrices(b, p->dtype, &b_turned)) Py_RETURN_NONE;
+    const int64_t count = count_of(a, b);
+    const int64_t rows = a->shape[a->rank - 2], depth = a->shape[a->rank - 1], columns = b->shape[b->rank - 1];
+    if (count < 1 || b->shape[b->rank - 2] != depth || !is_small(rows, columns, depth, p->most)) Py_RETURN_NONE;
     if (b_turned && !a_turned && is_better_unturned(rows, depth * columns)) Py_RETURN_NONE;
-    PyObject *made = new_result(p, (Py_ssize_t)rows, (Py_ssize_t)columns);
-    if (made == NULL) return NULL;
+    const int64_t work = rows * columns * depth, bytes = count * rows * columns * (int64_t)sizeof(float);
+    if (a->rank > 2 && (work < p->few || (work > SHARED / count && threads_of_kernels() > 1))) Py_RETURN_NONE;
+    PyObject *made = new_result(p, a, columns, bytes);
     Held to;
-    void *pointers[] = {NULL, a->memory, b->memory, NULL};
-    if (!hold(&to, made, 1, &pointers[0])) {
-        Py_DECREF(made);
+    void *out;
+    if (made == NULL || !hold(&to, made, 1, &out)) {
+        Py_XDECREF(made);
         return NULL;
     }
     const int64_t sizes[] = {rows, columns, depth, a_turned, b_turned, 0};
-    const Py_ssize_t lengths[] = {to.buffer.len, length_of(a, sizeof(float)), length_of(b, sizeof(float)), -1};
-    const char *error = NULL, *failure = NULL;
-    const Args packed = {pointers, sizes, NULL, threads_of_kernels(), &error, &failure};
-    int is_empty;
-    if (!are_long(p->entry, lengths, sizes, &is_empty)) {
-        Py_DECREF(made);
-        made = NULL;
-    } else if (rows * columns * depth <= SHORT) {
-        p->entry->row->kernel(&packed);
+    if (to.buffer.len != bytes) {
+        PyErr_Format(PyExc_RuntimeError, "paired(): its result has %zd bytes, not %lld", to.buffer.len, (long long)bytes);
+        Py_CLEAR(made);
+    } else if (work <= SHORT / count) {
+        multiply(p->entry, sizes, count, out, a->memory, b->memory);
     } else {
         Py_BEGIN_ALLOW_THREADS
-        p->entry->row->kernel(&packed);
+        multiply(p->entry, sizes, count, out, a->memory, b->memory);
         Py_END_ALLOW_THREADS
     }
     release(&to, 1);
@@ -94,10 +130,10 @@ static PyObject *call_paired(PyObject *self, PyObject *const *args, Py_ssize_t c
 
 PyObject *make_pairing(PyObject *self, PyObject *args) {
     PyObject *dtype, *kernel, *large;
-    long long most;
+    long long few, most;
     Py_ssize_t limit;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OLOnO:pairing", &dtype, &most, &kernel, &limit, &large)) return NULL;
+    if (!PyArg_ParseTuple(args, "OLLOnO:pairing", &dtype, &few, &most, &kernel, &limit, &large)) return NULL;
     const Entry *entry = entry_of(kernel, "pairing");
     if (entry == NULL) return NULL;
     if (strcmp(entry->row->name, "matrices") != 0)
@@ -107,7 +143,7 @@ PyObject *make_pairing(PyObject *self, PyObject *args) {
     if (p == NULL) return NULL;
     Py_INCREF(dtype);
     Py_INCREF(large);
-    *p = (Pairing){dtype, large, most, limit, entry};
+    *p = (Pairing){dtype, large, few, most, limit, entry};
     static PyMethodDef method = {"paired", (PyCFunction)(void (*)(void))call_paired, METH_FASTCALL,
                                  "The product of two matrices of few numbers, or None."};
     PyObject *function = PyCFunction_NewEx(&method, capsule, NULL);

@@ -1,9 +1,11 @@
 /* Kernels of elements as functions of their arguments alone: whole(general, cases, limit, large) makes one that makes its result itself, which takes a third of the time of small arrays.
 
+   whole(general, cases, limit, large, dtype) says of which dtype the results are, None of that of the arrays.
    A case is (dtype, kernel): a row of a result, of one or two arrays of as many elements, their number, and
-   floats.  What is not read where it lies, has another dtype, gaps or another shape goes
-   to general(arguments).  Results of `limit` bytes and more are large(first array), which comes
-   from a pool. */
+   floats; or of two of which one may begin anew after some elements, their number, how many those are of either, or 0.
+   What is not read where it lies, has another dtype, gaps or another shape goes
+   to general(arguments).  Results of `limit` bytes and more are large(array of their shape), which comes
+   from a pool; where `large` is None, what is made is written to the first array, and the function returns None. */
 #include "arrays.h"
 #include "binding.h"
 
@@ -11,6 +13,7 @@
 #define MAX_CASES 4
 #define MOST_READ 2
 #define FEW 512 /* elements, so soon done that nobody else is let in meanwhile */
+#define LEAST_PERIOD 64 /* elements below which NumPy's loops are as fast */
 
 typedef struct {
     PyObject *dtype;
@@ -18,53 +21,94 @@ typedef struct {
 } Case;
 
 typedef struct {
-    PyObject *general, *large;
+    PyObject *general, *large, *dtype; /* of results, or NULL */
     long long limit;
-    int cases, reads, floats;
+    int cases, reads, floats, repeats, is_in_place;
     Case of[MAX_CASES];
 } Whole;
+
+/* The arrays of a call, the one that has the shape of its result, and the integers of its kernel. */
+typedef struct {
+    const Array *arrays[MOST_READ], *like;
+    int64_t sizes[3];
+    Py_ssize_t itemsize;
+} Call;
 
 static void drop(PyObject *capsule) {
     Whole *w = PyCapsule_GetPointer(capsule, CAPSULE);
     Py_XDECREF(w->general);
     Py_XDECREF(w->large);
+    Py_XDECREF(w->dtype);
     for (int i = 0; i < w->cases; i++) Py_DECREF(w->of[i].dtype);
     PyMem_Free(w);
 }
 
+static int have_one_shape(const Array *a, const Array *b) {
+    if (a->rank != b->rank) return 0;
+    for (int d = 0; d < a->rank; d++)
+        if (a->shape[d] != b->shape[d]) return 0;
+    return 1;
+}
+
+/* After how many elements of what is like another array `a` begins anew: 0 if never, -1 if others see to it. */
+static int64_t period_of(const Array *a, const Array *like) {
+    if (have_one_shape(a, like)) return 0;
+    if (a->rank > like->rank) return -1;
+    int first = 0;
+    while (first < a->rank && a->shape[first] == 1) first++;
+    int64_t period = 1;
+    for (int d = first; d < a->rank; period *= a->shape[d++])
+        if (a->shape[d] != like->shape[d + like->rank - a->rank]) return -1;
+    return period == 1 || period >= LEAST_PERIOD ? period : -1;
+}
+
+/* Whether results may be written to the first array: the second is it, or lies elsewhere. */
+static int can_be_written(const Call *call) {
+    const Array *first = call->arrays[0], *second = call->arrays[1];
+    if (call->like != first) return 0;
+    if (first->memory == second->memory && have_one_shape(first, second)) return 1;
+    return first->memory + length_of(first, call->itemsize) <= second->memory ||
+           second->memory + length_of(second, call->itemsize) <= first->memory;
+}
+
 /* The case of the arrays, which are read where they lie, or NULL. */
-static const Case *case_of(const Whole *w, PyObject *const *args, const Array **arrays, Py_ssize_t *itemsize) {
+static const Case *case_of(const Whole *w, PyObject *const *args, Call *call) {
     for (int j = 0; j < w->reads; j++) {
-        const Array *a = arrays[j] = array_of(args[j], itemsize), *first = arrays[0];
-        if (a == NULL || !is_plain(a, *itemsize, 0)) return NULL;
-        if (a->dtype != first->dtype || a->rank != first->rank) return NULL;
-        for (int d = 0; d < a->rank; d++)
-            if (a->shape[d] != first->shape[d]) return NULL;
+        const Array *a = call->arrays[j] = array_of(args[j], &call->itemsize), *first = call->arrays[0];
+        if (a == NULL || !is_plain(a, call->itemsize, w->is_in_place && j == 0) || a->dtype != first->dtype) return NULL;
+        if (!w->repeats && !have_one_shape(a, first)) return NULL;
     }
+    call->like = call->arrays[0];
+    if (w->repeats) {
+        const Array *second = call->arrays[1];
+        if (length_of(second, 1) > length_of(call->like, 1)) call->like = second;
+        for (int j = 0; j < 2; j++)
+            if ((call->sizes[1 + j] = period_of(call->arrays[j], call->like)) < 0) return NULL;
+    }
+    if (w->is_in_place && w->reads > 1 && !can_be_written(call)) return NULL;
+    call->sizes[0] = length_of(call->like, 1);
     for (int i = 0; i < w->cases; i++)
-        if (w->of[i].dtype == arrays[0]->dtype) return &w->of[i];
+        if (w->of[i].dtype == call->like->dtype) return &w->of[i];
     return NULL;
 }
 
-/* Runs the kernel of an entry for arrays of one shape into `out`, which becomes NULL with an exception if that fails. */
-static void run(const Entry *entry, const Array *const *arrays, int reads, Py_ssize_t length, Py_ssize_t itemsize,
-                const double *floats, PyObject **out) {
+/* Runs the kernel of an entry into `out`, which becomes NULL with an exception if that fails. */
+static void run(const Entry *entry, const Call *call, int reads, const double *floats, PyObject **out) {
     const char *error = NULL, *failure = NULL;
     void *pointers[1 + MOST_READ];
     Py_ssize_t lengths[1 + MOST_READ];
-    const int64_t size[] = {length / itemsize};
     int is_empty, is_done = 0;
     Held to;
     if (hold(&to, *out, 1, &pointers[0])) {
         lengths[0] = to.buffer.len;
         for (int j = 0; j < reads; j++) {
-            pointers[1 + j] = arrays[j]->memory;
-            lengths[1 + j] = length;
+            pointers[1 + j] = call->arrays[j]->memory;
+            lengths[1 + j] = length_of(call->arrays[j], call->itemsize);
         }
-        is_done = are_long(entry, lengths, size, &is_empty);
+        is_done = are_long(entry, lengths, call->sizes, &is_empty);
         if (is_done && !is_empty) {
-            const Args packed = {pointers, size, floats, threads_of_kernels(), &error, &failure};
-            if (size[0] < FEW) {
+            const Args packed = {pointers, call->sizes, floats, threads_of_kernels(), &error, &failure};
+            if (call->sizes[0] < FEW) {
                 entry->row->kernel(&packed);
             } else {
                 Py_BEGIN_ALLOW_THREADS
@@ -87,10 +131,9 @@ static void run(const Entry *entry, const Array *const *arrays, int reads, Py_ss
 static PyObject *call_whole(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     const Whole *w = PyCapsule_GetPointer(self, CAPSULE);
     if (w == NULL) return NULL;
-    const Array *arrays[MOST_READ];
-    Py_ssize_t itemsize;
+    Call call;
     double floats[MAX_ARGUMENTS] = {0};
-    const Case *of = count == w->reads + w->floats ? case_of(w, args, arrays, &itemsize) : NULL;
+    const Case *of = count == w->reads + w->floats ? case_of(w, args, &call) : NULL;
     for (int j = 0; of != NULL && j < w->floats; j++) {
         floats[j] = PyFloat_AsDouble(args[w->reads + j]);
         if (floats[j] == -1.0 && PyErr_Occurred()) {
@@ -99,27 +142,41 @@ static PyObject *call_whole(PyObject *self, PyObject *const *args, Py_ssize_t co
         }
     }
     if (of == NULL) return call_general(w->general, args, count);
-    const Py_ssize_t length = length_of(arrays[0], itemsize);
-    PyObject *out = length < w->limit ? new_array(of->dtype, arrays[0]->rank, arrays[0]->shape)
-                                      : PyObject_CallFunctionObjArgs(w->large, args[0], NULL);
-    if (out != NULL) run(of->entry, arrays, w->reads, length, itemsize, floats, &out);
+    const Array *like = call.like;
+    if (w->is_in_place) {
+        PyObject *to = args[0];
+        Py_INCREF(to);
+        run(of->entry, &call, w->reads, floats, &to);
+        if (to == NULL) return NULL;
+        Py_DECREF(to);
+        Py_RETURN_NONE;
+    }
+    PyObject *dtype = w->dtype == NULL ? of->dtype : w->dtype;
+    PyObject *out = length_of(like, known_itemsize(dtype)) < w->limit
+                        ? new_array(dtype, like->rank, like->shape)
+                        : PyObject_CallFunctionObjArgs(w->large, (PyObject *)(uintptr_t)like, NULL);
+    if (out != NULL) run(of->entry, &call, w->reads, floats, &out);
     return out;
 }
 
 /* Whether a row is one that can be called so, as those before it; an exception is set if not. */
 static int is_of_elements(Whole *w, const Entry *entry) {
     const char *kinds = entry->row->arguments;
+    const int repeats = strcmp(kinds, "wrriii") == 0;
     int reads = 0, floats = 0, sound = *kinds++ == 'w';
     while (*kinds == 'r') reads++, kinds++;
     sound = sound && *kinds++ == 'i';
+    if (repeats) kinds += 2;
     while (sound && *kinds == 'f') floats++, kinds++;
     sound = sound && *kinds == 0 && reads >= 1 && reads <= MOST_READ;
-    sound = sound && (w->cases == 0 || (reads == w->reads && floats == w->floats));
-    for (int j = 0; sound && j < entry->arrays; j++) { /* one item for each element */
+    sound = sound && (w->cases == 0 || (reads == w->reads && floats == w->floats && repeats == w->repeats));
+    for (int j = 0; sound && j < entry->arrays; j++) { /* one item for each element, or for those up to the period */
         const Extent *e = &entry->extents[j];
-        sound = e->count == 1 && e->factors[0].how == 0;
+        const int may_repeat = repeats && j > 0;
+        sound = e->count == 1 && e->factors[0].first == 0 && e->factors[0].how == (may_repeat ? '|' : 0);
+        if (may_repeat) sound = sound && e->factors[0].second == j;
     }
-    w->reads = reads, w->floats = floats;
+    w->reads = reads, w->floats = floats, w->repeats = repeats;
     if (!sound) PyErr_Format(PyExc_ValueError, "whole(): %s is no kernel of elements", entry->row->name);
     return sound;
 }
@@ -139,20 +196,28 @@ static int read_case(Whole *w, PyObject *given) {
 }
 
 PyObject *make_whole(PyObject *self, PyObject *args) {
-    PyObject *general, *cases, *large;
+    PyObject *general, *cases, *large, *dtype = Py_None;
     long long limit;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!LO:whole", &general, &PyTuple_Type, &cases, &limit, &large))
+    if (!PyArg_ParseTuple(args, "OO!LO|O:whole", &general, &PyTuple_Type, &cases, &limit, &large, &dtype))
         return NULL;
+    if (dtype != Py_None && known_itemsize(dtype) == 0) {
+        PyErr_SetString(PyExc_ValueError, "whole(): its results are of no dtype that is known");
+        return NULL;
+    }
     if (PyTuple_Size(cases) < 1)
         return PyErr_Format(PyExc_ValueError, "whole(): it needs a case");
     PyObject *capsule;
     Whole *w = kept_by(&capsule, sizeof *w, CAPSULE, drop);
     if (w == NULL) return NULL;
-    w->general = general, w->large = large;
+    w->general = general, w->large = large, w->is_in_place = large == Py_None;
     Py_INCREF(general);
     Py_INCREF(large);
     w->limit = limit;
+    if (dtype != Py_None) {
+        Py_INCREF(dtype);
+        w->dtype = dtype;
+    }
     PyObject *function = NULL;
     static PyMethodDef method = {"whole", (PyCFunction)(void (*)(void))call_whole, METH_FASTCALL,
                                  "A kernel of elements; it makes its result."};

@@ -16,6 +16,14 @@ SHAPES = [(3,), (1,), (0,), (2, 3), (2, 0), (0, 3), (2, 3, 4), (1, 1, 1), (2, 3,
 DTYPES = [np.float32, np.float64, np.int64, np.bool_, np.float16, np.complex64, BFLOAT16, np.uint16]
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = native.get_threads()
+    native.set_threads(1)
+    yield
+    native.set_threads(before)
+
+
 def filled(shape, dtype, seed=0):
     return np.random.default_rng(seed).integers(-5, 100, shape).astype(dtype)
 
@@ -69,10 +77,27 @@ def test_what_cannot_be_joined_is_for_the_general_way(given):
 
     for is_new in (0, 1):
         with pytest.raises(LookupError, match=str(len(given))):
-            native.joining(general, 100, is_new)(*given)
+            native.joining(general, is_new, 100, general, 1000)(*given)
     a = np.ones(3, "f4")
     for wrong in [((a,), -1), ((a,), "x"), ((a,), 1 << 70), ((a,), 2), ((a, a.astype("f8")), 0)]:
         with pytest.raises(LookupError, match="2"):
-            native.joining(general, 100, 1)(*wrong)
+            native.joining(general, 1, 100, general, 1000)(*wrong)
     with pytest.raises(LookupError, match="2"):
-        native.joining(general, 24, 0)((a, a), 0)
+        native.joining(general, 0, 12, np.empty, 24)((a, a), 0)
+    same(native.joining(general, 0, 12, np.empty, 25)((a, a), 0), np.concatenate((a, a)))
+    for large, error in [
+        (lambda *_: np.empty(5, "f4"), RuntimeError),
+        (lambda *_: None, TypeError),
+    ]:
+        with pytest.raises(error):
+            native.joining(general, 0, 12, large, 25)((a, a), 0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_arrays_are_joined_by_as_many_threads_as_there_are(threads):
+    native.set_threads(threads)
+    for shape in [(THRESHOLD // 4 - 1,), (THRESHOLD // 2, 3), (900, 1100), (3, 400_000)]:
+        arrays = [filled(shape, "f4", i) for i in range(3)]
+        for dim in range(len(shape)):
+            same(KERNELS["cat"](arrays, dim), np.concatenate(arrays, dim))
+            same(KERNELS["stack"](arrays, dim), np.stack(arrays, dim))

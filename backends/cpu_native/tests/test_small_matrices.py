@@ -12,6 +12,14 @@ from flambeau_native.extension import native
 from flambeau_native.kernels.linalg import is_pair, linear, pair
 from flambeau_numpy.allocator import THRESHOLD
 
+
+@pytest.fixture(autouse=True)
+def threads_as_before():
+    before = native.get_threads()
+    yield
+    native.set_threads(before)
+
+
 pytestmark = pytest.mark.skipif(pair is None, reason="the processor has no AVX-512")
 
 SIZES = [(2, 2, 2), (2, 16, 3), (5, 7, 9), (16, 16, 16), (64, 33, 8), (3, 300, 5), (100, 48, 100)]
@@ -57,6 +65,31 @@ def test_what_it_takes_is_what_is_said_of_it():
         assert (pair(a, b) is not None) is is_pair(rows, columns, depth)
 
 
+@pytest.mark.parametrize("batch", [(1,), (5,), (3, 2), (1, 4, 1)])
+@pytest.mark.parametrize("turned", list(itertools.product([False, True], repeat=2)))
+def test_batches_are_multiplied_matrix_by_matrix(batch, turned):
+    for rows, columns, depth in [(16, 16, 16), (9, 30, 7), (64, 48, 20), (200, 200, 20)]:
+        draw = np.random.default_rng(rows)
+        a = draw.standard_normal((*batch, rows, depth), dtype=np.float32)
+        b = draw.standard_normal((*batch, depth, columns), dtype=np.float32)
+        if turned[0]:
+            a = np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
+        if turned[1]:
+            b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
+        native.set_threads(1)
+        found = pair(a, b)
+        assert found.shape == (*batch, rows, columns) and found.flags.c_contiguous
+        for i in np.ndindex(batch):
+            assert found[i].tobytes() == pair(a[i], b[i]).tobytes()
+        native.set_threads(2)
+        shared = pair(a, b)
+        assert shared is None or shared.tobytes() == found.tobytes()
+    assert pair(a[..., :2, :2], b[..., :2, :3]) is None  # with gaps
+    few = np.ones((*batch, 3, 4), np.float32), np.ones((*batch, 4, 5), np.float32)
+    assert pair(*few) is None
+    assert pair(*(one[:0] for one in few)) is None
+
+
 def test_layers_of_few_rows_are_left_where_layers_leave_them():
     for rows, columns, depth in itertools.product(
         [2, 7, 8, 15, 16], [64, 100], [100, 256, 300, 1000]
@@ -77,6 +110,9 @@ def test_other_dtypes_shapes_and_layouts_are_left_to_others():
         (a[::-1], b),
         (a[None], b),
         (a, b[0]),
+        (a[None], np.stack([b, b])),
+        (np.stack([a] * 3)[::2], np.stack([b, b])),
+        (np.stack([a, a]), np.stack([b, b])[..., None]),
         (a, b.T),
         (a.tolist(), b),
         (None, b),
@@ -85,7 +121,10 @@ def test_other_dtypes_shapes_and_layouts_are_left_to_others():
         assert pair(one, other) is None
     with pytest.raises(TypeError, match="got 1"):
         pair(a)
-    for wrong in [(np.dtype("f4"), 9, len, 9, len), (np.dtype("f4"), 9, native.linear, 9, len)]:
+    for wrong in [
+        (np.dtype("f4"), 0, 9, len, 9, len),
+        (np.dtype("f4"), 0, 9, native.linear, 9, len),
+    ]:
         with pytest.raises((TypeError, ValueError)):
             native.pairing(*wrong)
 
@@ -97,7 +136,7 @@ def test_large_results_are_made_by_who_makes_such():
         asked.append(shape)
         return np.empty(shape, dtype)
 
-    make = native.pairing(np.dtype(np.float32), 10**6, native.matrices, 64, large)
+    make = native.pairing(np.dtype(np.float32), 400, 10**6, native.matrices, 64, large)
     a, b = operands(4, 5, 3, False, True)
     np.testing.assert_array_equal(make(a, b), pair(a, b))
     make(a[:2], b)
@@ -107,9 +146,9 @@ def test_large_results_are_made_by_who_makes_such():
         raise MemoryError(shape)
 
     with pytest.raises(MemoryError):
-        native.pairing(np.dtype(np.float32), 10**6, native.matrices, 64, broken)(a, b)
+        native.pairing(np.dtype(np.float32), 400, 10**6, native.matrices, 64, broken)(a, b)
     too_small = native.pairing(
-        np.dtype(np.float32), 10**6, native.matrices, 64, lambda *_: np.empty(3)
+        np.dtype(np.float32), 400, 10**6, native.matrices, 64, lambda *_: np.empty(3)
     )
     with pytest.raises(RuntimeError, match="has 24 bytes"):
         too_small(a, b)

@@ -68,6 +68,140 @@ def test_one_call_gives_the_bits_of_the_general_way(name, dtype):
         assert [bits(x) for x in given] == before and not np.may_share_memory(found, a)
 
 
+EXACT = {
+    "neg": np.negative,
+    "abs": np.absolute,
+    "sqrt": np.sqrt,
+    "square": np.square,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+}
+ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:3], ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_functions_have_the_bits_of_numpy(name, dtype):
+    for a in layouts(dtype):
+        with np.errstate(all="ignore"):
+            found, wanted = np.asarray(KERNELS[name](a)), EXACT[name](a)
+        assert found.dtype == wanted.dtype and found.shape == wanted.shape
+        assert bits(found) == bits(wanted)
+
+
+PAIRS = [((), ()), ((3,), ()), ((), (3,)), ((1,), ()), ((5,), (1,)), ((0,), (1,)), ((0, 3), (3,))]
+PAIRS += [((4, 3), (3,)), ((4, 3), (4, 1)), ((3, 1), (1, 4)), ((2, 3), (2, 3)), ((1, 1, 3), (3,))]
+PAIRS += [
+    ((7, 80), (80,)),
+    ((80,), (7, 80)),
+    ((7, 80), (1, 80)),
+    ((2, 3, 80), (3, 80)),
+    ((1, 80), (80,)),
+]
+PAIRS += [((7, 80), (7, 1)), ((2, 3, 80), (3, 1)), ((2, 3, 80), (2, 1, 80)), ((1,) * 20, (1,) * 20)]
+PAIRS += [((40, 1024), (1024,)), ((40_000,), ()), ((40_000,), (40_000,)), ((40, 1024), (40, 1))]
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:3], ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("name", ARITHMETIC)
+@pytest.mark.parametrize("shapes", PAIRS)
+def test_arithmetic_is_broadcast_as_by_numpy(name, shapes, dtype):
+    chosen = np.random.default_rng(0)
+    operands = [chosen.normal(0, 2, shape).astype(dtype) for shape in shapes]
+    for a in operands:
+        if a.size > 2:
+            a.reshape(-1)[:3] = 0.0, -np.inf, -0.0
+    before = [bits(a) for a in operands]
+    with np.errstate(all="ignore"):
+        for given in [operands, [a[..., ::-1] if a.ndim else a for a in operands]]:
+            found, wanted = np.asarray(KERNELS[name](*given)), np.asarray(ARITHMETIC[name](*given))
+            assert found.dtype == wanted.dtype and found.shape == wanted.shape
+            np.testing.assert_array_equal(found, wanted)
+            assert not any(np.may_share_memory(found, a) for a in given)
+    assert [bits(a) for a in operands] == before
+
+
+COMPARISONS = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES[:3], np.int64, np.int32, np.bool_], ids=str)
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_are_those_of_numpy(name, dtype):
+    chosen = np.random.default_rng(0)
+    for shapes in PAIRS:
+        a, b = (chosen.integers(-2, 3, shape).astype(dtype) for shape in shapes)
+        for x in (a, b):
+            if x.size > 5 and dtype not in (np.int64, np.int32, np.bool_):
+                x.reshape(-1)[:5] = np.nan, np.inf, -np.inf, 0.0, -0.0
+        found, wanted = np.asarray(KERNELS[name](a, b)), COMPARISONS[name](a, b)
+        assert found.dtype == np.bool_ and found.shape == np.shape(wanted)
+        np.testing.assert_array_equal(found, wanted)
+    big = np.array([2**53, 2**53 + 1, -(2**63), 2**63 - 1])
+    np.testing.assert_array_equal(
+        KERNELS[name](big, big[::-1].copy()), COMPARISONS[name](big, big[::-1])
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:2], ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_in_place_is_that_of_numpy(name, dtype):
+    kernel, chosen = KERNELS[f"{name}_"], np.random.default_rng(0)
+    for shape, other in PAIRS:
+        if np.broadcast_shapes(shape, other) != shape:
+            continue
+        a, b = (chosen.normal(0, 2, s).astype(dtype) for s in (shape, other))
+        for left, right in [
+            (a, b),
+            (a.T if a.shape == b.shape else a, b.T if a.shape == b.shape else b),
+        ]:
+            wanted = ARITHMETIC[name](left, right)
+            room = left.copy(order="K")
+            assert kernel(room, right) is None
+            np.testing.assert_array_equal(room, wanted)
+    # What is read may be among what is written: the row of a matrix, a number, a neighbour.
+    table = chosen.normal(1, 0.2, (5, 80)).astype(dtype)
+    for read in [lambda t: t[2], lambda t: t[1, 3].reshape(()), lambda t: t[:, :1], lambda t: t]:
+        room = table.copy()
+        wanted = ARITHMETIC[name](table, read(table))
+        kernel(room, read(room))
+        np.testing.assert_array_equal(room, wanted)
+    line = table.reshape(-1).copy()
+    wanted = ARITHMETIC[name](line[1:], line[:-1].copy())
+    kernel(line[1:], line[:-1])
+    np.testing.assert_array_equal(line[1:], wanted)
+    fixed = table.copy()
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        kernel(fixed, table)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_functions_in_place_are_those_of_numpy(name):
+    for a in layouts(np.float32):
+        if not a.flags.writeable:
+            continue
+        with np.errstate(all="ignore"):
+            wanted, room = EXACT[name](a), a.copy(order="K")
+            KERNELS[f"{name}_"](room)
+        assert bits(room) == bits(wanted)
+
+
+def test_operands_that_do_not_fit_are_refused_as_by_numpy():
+    for shapes in [((3,), (4,)), ((2, 3), (2,)), ((0,), (3,)), ((80,), (81,)), ((160, 2), (80,))]:
+        a, b = (np.ones(shape, np.float32) for shape in shapes)
+        with pytest.raises(ValueError, match="broadcast"):
+            KERNELS["add"](a, b)
+
+
 @pytest.mark.parametrize("shape", [(1, 3), (), (3, 1)])
 def test_operands_of_two_shapes_take_the_general_way(shape):
     grad, x = np.ones((3,), np.float32), np.full(shape, 2, np.float32)
@@ -117,7 +251,10 @@ def test_references_are_kept_in_balance():
         (((1, len),), TypeError, "no kernel of this module"),
         (((1, native.whole),), TypeError, "no kernel of this module"),
         (((1, native.softmax_f32),), ValueError, "no kernel of elements"),
-        (((1, native.add_f32),), ValueError, "no kernel of elements"),
+        (((1, native.multiply_add_f32),), ValueError, "no kernel of elements"),
+        (((1, native.write_lerp_f32),), ValueError, "no kernel of elements"),
+        (((1, native.silu_f32), (2, native.add_f32)), ValueError, "no kernel of elements"),
+        (((1, native.add_f32), (2, native.silu_backward_f32)), ValueError, "no kernel of elements"),
         (((1, native.silu_f32), (2, native.clamp_f32)), ValueError, "no kernel of elements"),
         (((1, native.silu_f32),) * 5, ValueError, "at most four"),
     ],
@@ -200,4 +337,4 @@ def test_new_arrays_of_no_shape_are_refused(shape):
         with pytest.raises((ValueError, TypeError, MemoryError)):
             make(shape, np.dtype(np.float32))
     with pytest.raises(TypeError, match="a shape and a dtype"):
-        native.making(len, 1, 0)((1,))
+        native.making(len, len, 1, None)((1,))

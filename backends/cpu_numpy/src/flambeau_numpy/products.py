@@ -65,8 +65,8 @@ class Offered:
             each place; primitive, stream, count and arguments of each run.
         few: ``few(a, b)`` is a @ b of two arrays of matrices, whose terms are added in order, or
             None where others do better.
-        pair: ``pair(a, b)`` is a @ b of two matrices of few numbers, or None where others do
-            better.
+        pair: ``pair(a, b)`` is a @ b of two matrices of few numbers, or of two batches of as many
+            such, or None where others do better.
         matrices: ``matrices(a, b, out, line=None, relu=False)`` writes a @ b of two matrices to
             ``out``, which shares no memory with them, plus ``line`` in each of its lines, and relu
             of the sum; False where others do better, and nothing is written.

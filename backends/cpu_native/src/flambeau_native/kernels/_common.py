@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from flambeau_native import extension
 from flambeau_native.extension import native
 from flambeau_numpy.casts import FLOAT16, HALVES, copy_order, narrow, wide
 from flambeau_numpy.extending import BFLOAT16, THRESHOLD, Array, Kernel, empty, empty_like
@@ -16,6 +17,7 @@ from flambeau_numpy.extending import KERNELS as NUMPY
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
+BOOL = np.dtype(np.bool_)
 WORD = np.dtype(np.uint16)  # a bfloat16 as compiled code sees it: NumPy exports no buffer of them
 SUFFIX = {FLOAT32: "f32", FLOAT64: "f64", FLOAT16: "f16", BFLOAT16: "bf16"}
 _EXPORTED = (FLOAT32, FLOAT64, FLOAT16)  # dtypes of which NumPy exports buffers
@@ -122,7 +124,8 @@ made: Callable[[tuple[int, ...], np.dtype], Array] = empty
 zeros: Callable[[tuple[int, ...], np.dtype], Array] = _zeros
 """``zeros(shape, dtype)``: a row-major array of zeros."""
 if native is not None:
-    made, zeros = (native.making(*m) for m in ((empty, THRESHOLD, 0), (_zeros, THRESHOLD, 1)))
+    made = native.making(empty, empty, THRESHOLD, None)
+    zeros = native.making(_zeros, empty, THRESHOLD, native.clear)
 
 
 def alike(first: Array, *others: Array | None) -> bool:
@@ -143,16 +146,42 @@ def made_like(a: Array) -> Array:
     return made(a.shape, a.dtype)
 
 
-def whole(general: Kernel, name: str) -> Kernel:
+def whole(general: Kernel, name: str, dtypes: Sequence[Any] = _EXPORTED) -> Kernel:
     """`general`, and one compiled call that makes its result where its arrays are as they should.
 
-    That is of one shape and dtype and row-major, for the compiled functions of elements `name`.
+    That is of one dtype, row-major, and of one shape or, of two that may be broadcast, one that the
+    other repeats; for the compiled functions of elements `name`.
     """
-    if native is None:
+    return _one_call(general, name, dtypes, empty_like)
+
+
+def whole_comparison(general: Kernel, name: str) -> Kernel:
+    """The same of a kernel whose results are bools, of integers as well."""
+    return _one_call(general, name, (FLOAT32, FLOAT64, INT64), _bools_like, BOOL)
+
+
+def _bools_like(a: Array) -> Array:
+    return made(a.shape, BOOL)
+
+
+def whole_in_place(general: Kernel, name: str, dtypes: Sequence[Any]) -> Kernel:
+    """The same of a kernel that writes into its first array."""
+    return _one_call(general, name, dtypes, None)
+
+
+def _one_call(
+    general: Kernel,
+    name: str,
+    dtypes: Sequence[Any],
+    large: Callable[..., Array] | None,
+    dtype: np.dtype | None = None,
+) -> Kernel:
+    if native is None or not extension.READS_ARRAYS:
         return general
-    found = [(dtype, getattr(native, f"{name}_{SUFFIX[dtype]}", None)) for dtype in _EXPORTED]
+    suffixes = {**SUFFIX, INT64: "i64"}
+    found = [(each, getattr(native, f"{name}_{suffixes[each]}", None)) for each in dtypes]
     cases = tuple(case for case in found if case[1] is not None)
-    return native.whole(general, cases, THRESHOLD, empty_like)
+    return native.whole(general, cases, THRESHOLD, large, dtype)
 
 
 def unary(

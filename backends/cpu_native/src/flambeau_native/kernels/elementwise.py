@@ -27,6 +27,9 @@ from flambeau_native.kernels._common import (
     memory_of,
     otherwise,
     unary,
+    whole,
+    whole_comparison,
+    whole_in_place,
     zeros,
 )
 from flambeau_native.kernels._writing import writing_kernels
@@ -292,6 +295,7 @@ def _make_multiply_add() -> dict[str, Kernel]:
 
 # Functions whose loops read an element once: those of sin and cos look at it again afterwards.
 _READ_ONCE = "neg abs exp log log1p tanh sqrt square reciprocal floor ceil trunc round"
+_EXACT = (*"neg abs sqrt square add sub mul div".split(), *ROUNDING)
 _FUNCTIONS = ("neg", "abs", "exp", "log", "log1p", "sin", "cos", "tanh", "sqrt", "square")
 # And from how many bytes on NumPy takes longer for an operand that repeats.
 _ARITHMETIC = dict.fromkeys(("add", "sub", "mul", "div"), 8192) | dict.fromkeys(
@@ -330,4 +334,11 @@ if native is not None:
     _ONES = compiled("ones_on_diagonal") | {INT64: native.ones_on_diagonal_i64}
     full.identity = identity  # type: ignore[attr-defined]
     KERNELS |= {"fill_": fill_, "full": full}
+    # The loops of NumPy give the same bits.
+    for _name in "eq ne lt le gt ge".split():
+        KERNELS[_name] = whole_comparison(KERNELS.get(_name, NUMPY[_name]), _name)
+    for _name in _EXACT:
+        KERNELS[_name] = whole(KERNELS[_name], _name, (FLOAT32, FLOAT64))
+        if (_general := KERNELS.get(f"{_name}_", NUMPY.get(f"{_name}_"))) is not None:
+            KERNELS[f"{_name}_"] = whole_in_place(_general, _name, (FLOAT32, FLOAT64))
     KERNELS["assign"] = native.assigning(_convert, native.copy, native.clear, THRESHOLD)

@@ -253,6 +253,7 @@ def few(
 
 
 pair: Callable[[Array, Array], Array | None] | None = None
-"""a @ b of two float32 matrices of few numbers; None where others do better: see `is_pair`."""
+"""a @ b of two float32 matrices of few numbers, or of two batches of as many; None where others do
+better: see `is_pair`."""
 if native is not None and native.has_linear():
-    pair = native.pairing(FLOAT32, _COPIED, native.matrices, THRESHOLD, made)
+    pair = native.pairing(FLOAT32, _FEW, _COPIED, native.matrices, THRESHOLD, made)

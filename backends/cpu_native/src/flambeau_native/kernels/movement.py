@@ -12,6 +12,7 @@ from flambeau_native.kernels._common import Array, Kernel, made, memory_of, othe
 from flambeau_numpy.extending import THRESHOLD, empty
 from flambeau_numpy.extending.parts import large_cat, large_stack, make_cat, make_stack
 
+_STREAMED = 3_500_000  # bytes, from which on results may be written past the caches
 _flip = otherwise("flip")
 _FLIPS = {4: native.flip_w4, 8: native.flip_w8} if native else {}
 
@@ -97,7 +98,7 @@ KERNELS: dict[str, Kernel] = {
 }
 
 if native is not None:
-    KERNELS["cat"] = native.joining(KERNELS["cat"], THRESHOLD, 0)
-    KERNELS["stack"] = native.joining(KERNELS["stack"], THRESHOLD, 1)
+    KERNELS["cat"] = native.joining(KERNELS["cat"], False, THRESHOLD, made, _STREAMED)
+    KERNELS["stack"] = native.joining(KERNELS["stack"], True, THRESHOLD, made, _STREAMED)
     KERNELS["tril"], KERNELS["tril_"] = _make_triangle(True)
     KERNELS["triu"], KERNELS["triu_"] = _make_triangle(False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -210,29 +211,43 @@ def _below(p: Array, generator: Generator) -> Array:
     return np.less(drawn, p)
 
 
-@quiet
 def dropout(a: Array, p: float, generator: Generator) -> tuple[Array, Array]:
     """`a` times a noise that is 0 with probability `p` and else 1/(1 - p), and the noise.
 
     Draws follow the order of memory, or that of the elements where some share memory.
     """
+    kind = a.dtype
+    draw = _DROPOUT.get(kind)
+    if draw is None or not a.size or not a.flags.c_contiguous:
+        return _any_dropout(a, p, generator)
+    out, noise = made(a.shape, kind), made(a.shape, kind)
+    bound, scale = _chance(p, kind)
+    with generator.lock:
+        draw(out, noise, a, generator.engine.memory(), a.size, bound, scale)
+    return out, noise
+
+
+@lru_cache(maxsize=64)
+@quiet
+def _chance(p: float, kind: np.dtype) -> tuple[int, float]:
+    """Below how many of 2⁵³ a number is kept, and what it is multiplied by."""
+    inner = FLOAT64 if kind == FLOAT64 else FLOAT32
+    return math.ceil((1 - p) * 2.0**53), float(inner.type(1) / inner.type(1 - p))
+
+
+@quiet
+def _any_dropout(a: Array, p: float, generator: Generator) -> tuple[Array, Array]:
     order = list(range(a.ndim))
     if not a.flags.c_contiguous and copy_order(a) == "K":
         order.sort(key=lambda d: -a.strides[d])
     table = np.asarray(a.transpose(order), order="C")
-    kind, kept = a.dtype, 1 - p
-    inner = FLOAT64 if kind == FLOAT64 else FLOAT32
-    scale = inner.type(1) / inner.type(kept)
-    draw = _DROPOUT.get(kind)
-    if draw is None or not a.size:
-        noise = _bernoulli_scalar(table.shape, kept, FROM_NUMPY[kind], generator)
-        noise = np.multiply(noise, scale.astype(kind))
-        out = np.multiply(table, noise)
+    if a.size and a.dtype in _DROPOUT:
+        out, noise = dropout(table, p, generator)
     else:
-        out, noise = empty(table.shape, kind), empty(table.shape, kind)
-        with generator.lock:
-            engine = generator.engine.memory()
-            draw(out, noise, table, engine, a.size, math.ceil(kept * 2.0**53), scale)
+        scale = _chance(p, a.dtype)[1]
+        noise = _bernoulli_scalar(table.shape, 1 - p, FROM_NUMPY[a.dtype], generator)
+        noise = np.multiply(noise, np.asarray(scale, a.dtype))
+        out = np.multiply(table, noise)
     back = [order.index(d) for d in range(a.ndim)]
     return out.transpose(back), noise.transpose(back)
 
