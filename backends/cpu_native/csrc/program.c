@@ -15,6 +15,8 @@
 #endif
 
 #define TILE 1024 /* elements, or as many rows as fit; half of it is slower, and so is twice as much */
+#define ROWS_TILE 3072  /* of many rows, of which each tile has values that few instructions compute */
+#define MANY_ROWS 65536 /* elements */
 #define FEWEST 512 /* elements, below which nothing is gained by joining instructions */
 #define MANY 12   /* registers, from which on half a tile is faster: the first cache holds more of them */
 
@@ -340,7 +342,8 @@ int run_program(const Program *p, const Place *places, int threads) {
         run.streams[j] = p->streams[j] && v->is_linear;
     }
     if (p->has_rows) run.unit = p->shape[p->rank - 1];
-    const int64_t tile = p->registers < MANY ? TILE : TILE / 2;
+    const int64_t few = p->registers < MANY ? TILE : TILE / 2;
+    const int64_t tile = p->has_rows && p->size >= MANY_ROWS ? ROWS_TILE : few;
     if (p->has_rows || run.unit <= tile) {
         int64_t lines = run.unit; /* rows that end with a line, so that the next tile may be streamed */
         while (lines % 16 != 0 && lines * 2 <= tile) lines *= 2;
