@@ -907,11 +907,12 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     tensor([1.0000, 2.5000])
     """
     if shapes := _shapes_of_plain(tensors):
-        rank = len(shapes[0])
-        for shape in shapes:
-            if len(shape) != rank or not rank or (rank == 1 and shape == (0,)):
-                break
-        else:
+        rank = len(first := shapes[0])
+        if shapes.count(first) != len(shapes) or first == (0,):
+            for shape in shapes:
+                if len(shape) != rank or shape == (0,):
+                    rank = 0
+        if rank:
             result = _cat(tensors, dim if dim == 0 and type(dim) is int else dim_of(dim, rank))
             return result if out is None else _joined(result, out, tensors)
     parts = _parts("cat", tensors)
