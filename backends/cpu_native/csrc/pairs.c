@@ -1,7 +1,6 @@
 /* Products of two matrices of few numbers, or of two batches of as many: pairing(dtype, few, most, kernel, limit, large)
    gives paired(a, b), which is a @ b, or None of what is no such pair of float32, stored row by row or column by column,
-   with less than `most` multiplications for each matrix; batches have `few` at least, and no threads to share them.
-   What a library does first takes longer than most of these.  Results of `limit` bytes and more are
+   with less than `most` multiplications for each matrix; batches have `few` at least.  What a library does first takes longer than most of these.  Results of `limit` bytes and more are
    large(shape, dtype). */
 #include "arrays.h"
 #include "binding.h"
@@ -10,7 +9,7 @@
 #define LANES 16
 #define EMPTY_LANES (1 << 16) /* multiplications, with those of empty lanes, of which many lanes may be empty */
 #define SHORT (1 << 16)       /* multiplications that take less time than giving up the interpreter's lock */
-#define SHARED (1 << 20)      /* multiplications that two threads make sooner */
+#define PART (1 << 20)        /* multiplications per thread below which a second is not worth waking */
 
 typedef struct {
     PyObject *dtype, *large;
@@ -78,17 +77,23 @@ static PyObject *new_result(const Pairing *p, const Array *a, int64_t columns, i
     return made;
 }
 
+typedef struct {
+    const Entry *entry;
+    const int64_t *sizes;
+    char *out, *a, *b;
+    int threads; /* of one product */
+} Batch;
+
 /* Multiplies one matrix of both after the other. */
-static void multiply(const Entry *entry, const int64_t *sizes, int64_t count, char *out, char *a, char *b) {
-    const int64_t rows = sizes[0], columns = sizes[1], depth = sizes[2];
+static void multiply(const void *context, int64_t begin, int64_t end) {
+    const Batch *c = context;
+    const int64_t rows = c->sizes[0], columns = c->sizes[1], depth = c->sizes[2], size = sizeof(float);
     const char *error = NULL, *failure = NULL;
-    for (int64_t i = 0; i < count; i++) {
-        void *pointers[] = {out, a, b, NULL};
-        const Args packed = {pointers, sizes, NULL, threads_of_kernels(), &error, &failure};
-        entry->row->kernel(&packed);
-        out += rows * columns * (int64_t)sizeof(float);
-        a += rows * depth * (int64_t)sizeof(float);
-        b += depth * columns * (int64_t)sizeof(float);
+    for (int64_t i = begin; i < end; i++) {
+        void *pointers[] = {c->out + i * rows * columns * size, c->a + i * rows * depth * size,
+                            c->b + i * depth * columns * size, NULL};
+        const Args packed = {pointers, c->sizes, NULL, c->threads, &error, &failure};
+        c->entry->row->kernel(&packed);
     }
 }
 
@@ -105,7 +110,7 @@ static PyObject *call_paired(PyObject *self, PyObject *const *args, Py_ssize_t g
     if (count < 1 || b->shape[b->rank - 2] != depth || !is_small(rows, columns, depth, p->most)) Py_RETURN_NONE;
     if (b_turned && !a_turned && is_better_unturned(rows, depth * columns)) Py_RETURN_NONE;
     const int64_t work = rows * columns * depth, bytes = count * rows * columns * (int64_t)sizeof(float);
-    if (a->rank > 2 && (work < p->few || (work > SHARED / count && threads_of_kernels() > 1))) Py_RETURN_NONE;
+    if (a->rank > 2 && work < p->few) Py_RETURN_NONE;
     PyObject *made = new_result(p, a, columns, bytes);
     Held to;
     void *out;
@@ -114,14 +119,17 @@ static PyObject *call_paired(PyObject *self, PyObject *const *args, Py_ssize_t g
         return NULL;
     }
     const int64_t sizes[] = {rows, columns, depth, a_turned, b_turned, 0};
+    const Batch batch = {p->entry, sizes, out, a->memory, b->memory, count == 1 ? threads_of_kernels() : 1};
     if (to.buffer.len != bytes) {
         PyErr_Format(PyExc_RuntimeError, "paired(): its result has %zd bytes, not %lld", to.buffer.len, (long long)bytes);
         Py_CLEAR(made);
     } else if (work <= SHORT / count) {
-        multiply(p->entry, sizes, count, out, a->memory, b->memory);
+        multiply(&batch, 0, count);
     } else {
+        const int64_t most = threads_of_kernels(), useful = work * (count / 4 + 1) / (PART / 4);
+        const int64_t threads = useful < 1 ? 1 : useful < most ? useful : most;
         Py_BEGIN_ALLOW_THREADS
-        multiply(p->entry, sizes, count, out, a->memory, b->memory);
+        split(multiply, &batch, count, (int)(threads < count ? threads : count));
         Py_END_ALLOW_THREADS
     }
     release(&to, 1);
