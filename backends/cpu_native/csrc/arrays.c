@@ -56,6 +56,13 @@ Py_ssize_t length_of(const Array *array, Py_ssize_t itemsize) {
     return itemsize;
 }
 
+int have_one_shape(const Array *a, const Array *b) {
+    if (a->rank != b->rank) return 0;
+    for (int d = 0; d < a->rank; d++)
+        if (a->shape[d] != b->shape[d]) return 0;
+    return 1;
+}
+
 Py_ssize_t read_shape(PyObject *shape, Py_ssize_t itemsize, Py_ssize_t limit, Py_ssize_t *sizes) {
     const Py_ssize_t rank = PyTuple_Check(shape) ? PyTuple_Size(shape) : MOST_RANK + 1;
     Py_ssize_t bytes = itemsize;
@@ -74,6 +81,20 @@ Py_ssize_t read_shape(PyObject *shape, Py_ssize_t itemsize, Py_ssize_t limit, Py
 PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape) {
     Py_INCREF(dtype);
     return make(kind, dtype, rank, shape, NULL, NULL, 0, NULL);
+}
+
+PyObject *new_or_large(PyObject *dtype, int rank, const Py_ssize_t *shape, Py_ssize_t limit, PyObject *large) {
+    Py_ssize_t bytes = itemsize_of(dtype);
+    for (int d = 0; d < rank; d++) bytes *= shape[d];
+    if (bytes < limit) return new_array(dtype, rank, shape);
+    PyObject *sizes = PyTuple_New(rank), *made = NULL;
+    for (int d = 0; sizes != NULL && d < rank; d++) {
+        PyObject *size = PyLong_FromSsize_t(shape[d]);
+        if (size == NULL || PyTuple_SetItem(sizes, d, size) < 0) Py_CLEAR(sizes);
+    }
+    if (sizes != NULL) made = PyObject_CallFunctionObjArgs(large, sizes, dtype, NULL);
+    Py_XDECREF(sizes);
+    return made;
 }
 
 PyObject *array_in(void *memory, PyObject *base, PyObject *dtype, int rank, const Py_ssize_t *shape) {

@@ -30,11 +30,17 @@ Py_ssize_t known_itemsize(const PyObject *dtype);
 #define MOST_RANK 16
 Py_ssize_t read_shape(PyObject *shape, Py_ssize_t itemsize, Py_ssize_t limit, Py_ssize_t *sizes);
 
+/* Whether two arrays have as many elements in every dimension. */
+int have_one_shape(const Array *a, const Array *b);
+
 /* A new array, row-major, of anything; NULL with an exception where there is no memory.  Of dtypes that are
    known. */
 PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape);
 
-/* The same of memory that is there already, for as long as `base` lives, whose reference is kept. */
+/* The same, or what large(shape, dtype) makes if it has `limit` bytes and more. */
+PyObject *new_or_large(PyObject *dtype, int rank, const Py_ssize_t *shape, Py_ssize_t limit, PyObject *large);
+
+/* An array of memory that is there already, for as long as `base` lives, whose reference is kept. */
 PyObject *array_in(void *memory, PyObject *base, PyObject *dtype, int rank, const Py_ssize_t *shape);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define CAPSULE "flambeau_native.assigning"
-#define SHORT 16384 /* bytes, which take less time than giving up the interpreter's lock and taking it back */
 #define MOST_ITEM 16
 
 typedef struct {
@@ -20,13 +19,6 @@ static void drop(PyObject *capsule) {
     Assigning *a = PyCapsule_GetPointer(capsule, CAPSULE);
     Py_XDECREF(a->general);
     PyMem_Free(a);
-}
-
-static int have_one_shape(const Array *a, const Array *b) {
-    if (a->rank != b->rank) return 0;
-    for (int d = 0; d < a->rank; d++)
-        if (a->shape[d] != b->shape[d]) return 0;
-    return 1;
 }
 
 static int is_zero(const char *item, Py_ssize_t itemsize) {
@@ -86,7 +78,7 @@ static PyObject *call_assigned(PyObject *self, PyObject *const *args, Py_ssize_t
     }
     char *memory = to->memory;
     const char *source = is_number ? item : from->memory;
-    if (length <= SHORT) {
+    if (length <= SHORT_BYTES) {
         put(memory, source, length, is_number ? itemsize : 0, kernel);
     } else {
         Py_BEGIN_ALLOW_THREADS

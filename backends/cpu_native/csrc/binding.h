@@ -7,6 +7,7 @@
 #include "native.h"
 
 #define MAX_ARGUMENTS 32
+#define SHORT_BYTES 16384 /* moving so many takes less time than giving up the interpreter's lock and taking it back */
 #define ENTRY "flambeau_native.entry" /* the name of a capsule that holds an Entry */
 
 /* An array during a call.  C may not read items that lie askew in memory: a kernel then gets a copy,

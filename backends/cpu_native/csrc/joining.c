@@ -7,7 +7,6 @@
 
 #define CAPSULE "flambeau_native.joining"
 #define MOST_JOINED 64
-#define SHORT 16384 /* bytes, which take less time than giving up the interpreter's lock and taking it back */
 
 typedef struct {
     PyObject *general, *large;
@@ -68,22 +67,6 @@ static int see(const Joining *j, PyObject *arrays, PyObject *along, Joined *foun
     return 1;
 }
 
-static PyObject *new_result(const Joining *j, const Joined *found) {
-    PyObject *dtype = found->array[0]->dtype;
-    if (found->bytes < j->limit) return new_array(dtype, found->rank, found->sizes);
-    PyObject *shape = PyTuple_New(found->rank), *made = NULL;
-    for (int d = 0; shape != NULL && d < found->rank; d++) {
-        PyObject *size = PyLong_FromSsize_t(found->sizes[d]);
-        if (size == NULL || PyTuple_SetItem(shape, d, size) < 0) {
-            Py_DECREF(shape);
-            return NULL;
-        }
-    }
-    if (shape != NULL) made = PyObject_CallFunctionObjArgs(j->large, shape, dtype, NULL);
-    Py_XDECREF(shape);
-    return made;
-}
-
 static void copy_all(const Joined *found, char *out) {
     for (Py_ssize_t row = 0; row < found->rows; row++) {
         for (Py_ssize_t i = 0; i < found->count; i++) {
@@ -100,12 +83,12 @@ static PyObject *call_joined(PyObject *self, PyObject *const *args, Py_ssize_t c
     if (count != 2 || !see(j, args[0], args[1], &found)) return call_general(j->general, args, count);
     /* A list may be changed meanwhile, by who runs beside or cleans up: its arrays must not go. */
     for (Py_ssize_t i = 0; i < found.count; i++) Py_INCREF((PyObject *)(uintptr_t)found.array[i]);
-    PyObject *made = new_result(j, &found);
+    PyObject *made = new_or_large(found.array[0]->dtype, found.rank, found.sizes, j->limit, j->large);
     Held to;
     void *out;
     if (made != NULL && !hold(&to, made, 1, &out)) Py_CLEAR(made);
     if (made != NULL && to.buffer.len == found.bytes) {
-        if (found.bytes <= SHORT) {
+        if (found.bytes <= SHORT_BYTES) {
             copy_all(&found, out);
         } else {
             Py_BEGIN_ALLOW_THREADS

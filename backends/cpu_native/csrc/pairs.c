@@ -62,21 +62,6 @@ static int64_t count_of(const Array *a, const Array *b) {
     return count;
 }
 
-static PyObject *new_result(const Pairing *p, const Array *a, int64_t columns, int64_t bytes) {
-    Py_ssize_t shape[MOST_RANK];
-    memcpy(shape, a->shape, (size_t)a->rank * sizeof *shape);
-    shape[a->rank - 1] = (Py_ssize_t)columns;
-    if (bytes < p->limit) return new_array(p->dtype, a->rank, shape);
-    PyObject *given = PyTuple_New(a->rank), *made = NULL;
-    for (int d = 0; given != NULL && d < a->rank; d++) {
-        PyObject *size = PyLong_FromSsize_t(shape[d]);
-        if (size == NULL || PyTuple_SetItem(given, d, size) < 0) Py_CLEAR(given);
-    }
-    if (given != NULL) made = PyObject_CallFunctionObjArgs(p->large, given, p->dtype, NULL);
-    Py_XDECREF(given);
-    return made;
-}
-
 typedef struct {
     const Entry *entry;
     const int64_t *sizes;
@@ -111,7 +96,10 @@ static PyObject *call_paired(PyObject *self, PyObject *const *args, Py_ssize_t g
     if (b_turned && !a_turned && is_better_unturned(rows, depth * columns)) Py_RETURN_NONE;
     const int64_t work = rows * columns * depth, bytes = count * rows * columns * (int64_t)sizeof(float);
     if (a->rank > 2 && work < p->few) Py_RETURN_NONE;
-    PyObject *made = new_result(p, a, columns, bytes);
+    Py_ssize_t shape[MOST_RANK];
+    memcpy(shape, a->shape, (size_t)a->rank * sizeof *shape);
+    shape[a->rank - 1] = (Py_ssize_t)columns;
+    PyObject *made = new_or_large(p->dtype, a->rank, shape, p->limit, p->large);
     Held to;
     void *out;
     if (made == NULL || !hold(&to, made, 1, &out)) {

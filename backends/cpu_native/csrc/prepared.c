@@ -11,7 +11,6 @@
 #define MOST_FIXED 6 /* arrays that the answer brings */
 #define SETS 16
 #define WAYS 4
-#define SHORT 16384 /* bytes in all, which take less time than giving up the interpreter's lock and taking it back */
 
 /* What decides a call of an argument: the shape and dtype of an array, or a setting. */
 typedef struct {
@@ -318,7 +317,7 @@ static PyObject *run_answer(const Prepared *p, const Answer *a, const Open *open
     if (!are_long(a->entry, lengths, a->integers, &is_empty)) goto ended;
     const char *error = NULL, *failure = NULL;
     const Args packed = {pointers, a->integers, a->floats, threads_of_kernels(), &error, &failure};
-    if (!is_empty && bytes <= SHORT) {
+    if (!is_empty && bytes <= SHORT_BYTES) {
         row->kernel(&packed);
     } else if (!is_empty) {
         Py_BEGIN_ALLOW_THREADS

@@ -1,11 +1,11 @@
-/* Kernels of elements as functions of their arguments alone: whole(general, cases, limit, large) makes one that makes its result itself, which takes a third of the time of small arrays.
+/* Kernels of elements as functions of their arguments alone: whole(general, cases, limit, large[, dtype]) makes one that
+   makes its result itself, of the dtype of its arrays or that, which takes a third of the time of small arrays.
 
-   whole(general, cases, limit, large, dtype) says of which dtype the results are, None of that of the arrays.
    A case is (dtype, kernel): a row of a result, of one or two arrays of as many elements, their number, and
    floats; or of two of which one may begin anew after some elements, their number, how many those are of either, or 0.
    What is not read where it lies, has another dtype, gaps or another shape goes
-   to general(arguments).  Results of `limit` bytes and more are large(array of their shape), which comes
-   from a pool; where `large` is None, what is made is written to the first array, and the function returns None. */
+   to general(arguments).  Results of `limit` bytes and more are large(shape, dtype), which come from a pool; where
+   `large` is None, what is made is written to the first array, and the function returns None. */
 #include "arrays.h"
 #include "binding.h"
 
@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     PyObject *general, *large, *dtype; /* of results, or NULL */
-    long long limit;
+    Py_ssize_t limit;
     int cases, reads, floats, repeats, is_in_place;
     Case of[MAX_CASES];
 } Whole;
@@ -41,13 +41,6 @@ static void drop(PyObject *capsule) {
     Py_XDECREF(w->dtype);
     for (int i = 0; i < w->cases; i++) Py_DECREF(w->of[i].dtype);
     PyMem_Free(w);
-}
-
-static int have_one_shape(const Array *a, const Array *b) {
-    if (a->rank != b->rank) return 0;
-    for (int d = 0; d < a->rank; d++)
-        if (a->shape[d] != b->shape[d]) return 0;
-    return 1;
 }
 
 /* After how many elements of what is like another array `a` begins anew: 0 if never, -1 if others see to it. */
@@ -152,9 +145,7 @@ static PyObject *call_whole(PyObject *self, PyObject *const *args, Py_ssize_t co
         Py_RETURN_NONE;
     }
     PyObject *dtype = w->dtype == NULL ? of->dtype : w->dtype;
-    PyObject *out = length_of(like, known_itemsize(dtype)) < w->limit
-                        ? new_array(dtype, like->rank, like->shape)
-                        : PyObject_CallFunctionObjArgs(w->large, (PyObject *)(uintptr_t)like, NULL);
+    PyObject *out = new_or_large(dtype, like->rank, like->shape, w->limit, w->large);
     if (out != NULL) run(of->entry, &call, w->reads, floats, &out);
     return out;
 }
@@ -197,9 +188,9 @@ static int read_case(Whole *w, PyObject *given) {
 
 PyObject *make_whole(PyObject *self, PyObject *args) {
     PyObject *general, *cases, *large, *dtype = Py_None;
-    long long limit;
+    Py_ssize_t limit;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!LO|O:whole", &general, &PyTuple_Type, &cases, &limit, &large, &dtype))
+    if (!PyArg_ParseTuple(args, "OO!nO|O:whole", &general, &PyTuple_Type, &cases, &limit, &large, &dtype))
         return NULL;
     if (dtype != Py_None && known_itemsize(dtype) == 0) {
         PyErr_SetString(PyExc_ValueError, "whole(): its results are of no dtype that is known");

@@ -280,7 +280,7 @@ def test_what_is_wrong_is_said_by_the_general_way():
 
 def test_what_makes_large_results_is_held_to_the_size():
     kernel = native.whole(
-        len, ((np.dtype(np.float32), native.silu_f32),), 0, lambda a: np.zeros(2, np.float32)
+        len, ((np.dtype(np.float32), native.silu_f32),), 0, lambda shape, dtype: np.zeros(2, dtype)
     )
     assert kernel(np.zeros(2, np.float32)).tolist() == [0, 0]
     with pytest.raises(RuntimeError, match="array 0 has 8 bytes, where 12 are"):

@@ -152,16 +152,12 @@ def whole(general: Kernel, name: str, dtypes: Sequence[Any] = _EXPORTED) -> Kern
     That is of one dtype, row-major, and of one shape or, of two that may be broadcast, one that the
     other repeats; for the compiled functions of elements `name`.
     """
-    return _one_call(general, name, dtypes, empty_like)
+    return _one_call(general, name, dtypes, empty)
 
 
 def whole_comparison(general: Kernel, name: str) -> Kernel:
     """The same of a kernel whose results are bools, of integers as well."""
-    return _one_call(general, name, (FLOAT32, FLOAT64, INT64), _bools_like, BOOL)
-
-
-def _bools_like(a: Array) -> Array:
-    return made(a.shape, BOOL)
+    return _one_call(general, name, (FLOAT32, FLOAT64, INT64), empty, BOOL)
 
 
 def whole_in_place(general: Kernel, name: str, dtypes: Sequence[Any]) -> Kernel:
