@@ -1,7 +1,7 @@
 /* Products of two matrices of few numbers, or of two batches of as many: pairing(dtype, few, most, kernel, limit, large)
    gives paired(a, b), which is a @ b, or None of what is no such pair of float32, stored row by row or column by column,
-   with less than `most` multiplications for each matrix; batches have `few` at least.  What a library does first takes longer than most of these.  Results of `limit` bytes and more are
-   large(shape, dtype). */
+   with less than `most` multiplications for each matrix; batches have `few` at least.  What a library does first takes
+   longer than most of these.  Results of `limit` bytes and more are large(shape, dtype). */
 #include "arrays.h"
 #include "binding.h"
 
