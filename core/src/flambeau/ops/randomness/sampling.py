@@ -156,13 +156,8 @@ def _made(
     be = home(device if out is None else device_or(device, out))
     if _dispatch.drawing is not None:
         be = where_to_draw(be)
-    source = generator_for(be.device, generator)
-    draw, shape = getattr(be, op.name), checked_sizes(shape)
-    try:
-        native = draw(shape, first, second, dtype, source)
-    except be.error as error:
-        raise kernel_error(op.name, error, (shape, first, second, dtype, source)) from error
-    made = wrap(be, native, dtype)
+    shape, source = checked_sizes(shape), generator_for(be.device, generator)
+    made = wrap(be, op.draw(be, shape, first, second, dtype, source), dtype)
     return made if out is None and not requires_grad else finished(made, requires_grad, out)
 
 
