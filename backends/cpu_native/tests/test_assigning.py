@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from flambeau_native.extension import native
-from flambeau_native.kernels import KERNELS
+from flambeau_native.kernels import KERNELS, elementwise
 from flambeau_numpy.allocator import THRESHOLD
 from flambeau_numpy.dtypes import BFLOAT16
 
@@ -74,6 +75,27 @@ def test_gaps_broadcasts_and_other_dtypes_are_written_the_general_way(length):
     askew = np.zeros(4 * length + 1, np.uint8)[1:].view(np.float32)
     KERNELS["assign"](askew, column)
     np.testing.assert_array_equal(askew, column)
+
+
+@pytest.mark.parametrize("dtype", [BFLOAT16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+def test_dtypes_without_buffers_are_written_as_bits(dtype, monkeypatch):
+    """And not number by number, which takes fifteen times as long."""
+
+    def general(dst, src):
+        assert dst.dtype.kind == "u"
+        np.copyto(dst, src)
+
+    monkeypatch.setattr(elementwise, "_assign", general)
+    for shape in [(), (7,), (33, 129), (THRESHOLD,), (0, 3)]:
+        for value in (filled(shape, dtype, 1), *(number(x, dtype) for x in (0, 1.5, -0.0, np.nan))):
+            room = filled(shape, dtype)
+            KERNELS["assign"](room, value)
+            assert room.tobytes() == np.broadcast_to(value, shape).tobytes()
+    table = filled((6, 8), dtype)
+    KERNELS["assign"](table[:, ::2], filled((6, 4), dtype, 2).T.copy().T)
+    KERNELS["assign"](table[1:3], filled((8,), dtype, 3))
+    assert table[:, ::2][0].tobytes() == filled((6, 4), dtype, 2)[0].tobytes()
+    assert table[2].tobytes() == filled((8,), dtype, 3).tobytes()
 
 
 def test_what_is_read_only_keeps_its_values():

@@ -18,6 +18,7 @@ from flambeau_native.kernels._common import (
     FLOAT64,
     INT64,
     NUMPY,
+    WORD,
     Array,
     Kernel,
     alike,
@@ -35,6 +36,7 @@ from flambeau_native.kernels._common import (
 from flambeau_native.kernels._writing import writing_kernels
 from flambeau_numpy import pointwise
 from flambeau_numpy.casts import HALVES, copy_order
+from flambeau_numpy.dtypes import FOREIGN
 from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty, empty_like
 from flambeau_numpy.extending.parts import BINARY, ROUNDING, UNARY
 
@@ -49,6 +51,8 @@ _FEWEST_DIVISIONS = 32  # elements, below which NumPy is as fast
 _LEAST_CAST = 512  # elements
 _SMALLEST = 1024  # elements, below which NumPy's copy is as fast
 _SQUARED_FROM = 4096  # bytes
+# What is written as its bits: NumPy exports no buffers of these dtypes, and fills number by number.
+_BITS = {dtype: WORD if dtype.itemsize == 2 else np.dtype(np.uint8) for dtype in FOREIGN}
 _LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops are as fast
 
 
@@ -60,6 +64,9 @@ def copied(a: Array) -> Array:
 
 
 def _convert(dst: Array, src: Array) -> None:
+    if (bits := _BITS.get(dst.dtype)) is not None and src.dtype == dst.dtype:
+        KERNELS["assign"](dst.view(bits), src.view(bits))
+        return
     if src.dtype != dst.dtype and (src.size >= _LEAST_CAST or dst.itemsize == 2):
         if convert_into(dst, src):
             return
