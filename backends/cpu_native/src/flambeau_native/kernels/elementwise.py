@@ -36,8 +36,7 @@ from flambeau_native.kernels._common import (
 from flambeau_native.kernels._writing import writing_kernels
 from flambeau_numpy import pointwise
 from flambeau_numpy.casts import HALVES, copy_order
-from flambeau_numpy.dtypes import FOREIGN
-from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty, empty_like
+from flambeau_numpy.extending import FOREIGN, THRESHOLD, TO_NUMPY, empty, empty_like
 from flambeau_numpy.extending.parts import BINARY, ROUNDING, UNARY
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 Its kernels take and return NumPy arrays, and whole ops it replaces by ``flambeau_kernels`` as any
 package does.  What only a package of this device needs is here:
 
-* the array type and its dtypes: `Array`, `TO_NUMPY`, `FROM_NUMPY`, `BFLOAT16`;
+* the array type and its dtypes: `Array`, `TO_NUMPY`, `FROM_NUMPY`, `BFLOAT16`, `FOREIGN`;
 * memory: large results come from the pool by `empty` and `empty_like`, those below `THRESHOLD`
   bytes from NumPy; a package lends the blocks of the pool by `offer_pool`;
 * the user's ``np.seterr`` is not for tensors: `quiet` and `silent`;
@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from flambeau_numpy.allocator import THRESHOLD, empty, empty_like, offer_pool
 from flambeau_numpy.casts import offer_casts
-from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
+from flambeau_numpy.dtypes import BFLOAT16, FOREIGN, FROM_NUMPY, TO_NUMPY
 from flambeau_numpy.generator import MT19937, Generator
 from flambeau_numpy.indices import offer_indices
 from flambeau_numpy.kernels import KERNELS
@@ -40,6 +40,7 @@ from flambeau_numpy.threads import follow
 
 __all__ = [
     "BFLOAT16",
+    "FOREIGN",
     "FROM_NUMPY",
     "KERNELS",
     "MT19937",
