@@ -481,7 +481,7 @@ IN_SCRIPTS = """
     F.embedding_bag(x[0, 0].long() % 2, y[0, 0])
     torch.cat([x, x], 1)
     torch.cross(x[:, :, :3, :3], x[:, :, :3, 1:], 3)
-    torch.empty_like(x) * 0
+    torch.empty_like(x).zero_()
     torch.max(x)
     torch.norm(x)
     torch.rot90(x, 1, [0, 1])

@@ -623,7 +623,7 @@ KEPT = {
     "zeros_like": lambda f, x: f(x),
     "ones_like": lambda f, x: f(x),
     "full_like": lambda f, x: f(x, 3.0),
-    "empty_like": lambda f, x: f(x) * 0,
+    "empty_like": lambda f, x: f(x).zero_(),
     "rand_like": lambda f, x: f(x) * 0,
     "randint_like": lambda f, x: f(x, 1, 2),
     "arange": lambda f, x: f(x.size(0)),

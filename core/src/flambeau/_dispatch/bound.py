@@ -251,6 +251,17 @@ making: Callable[[BoundBackend], BoundBackend] | None = None
 held: Callable[[Callable[..., Any], list[Any]], Any] | None = None  # for bodies of ops, likewise
 
 
+_OTHER_WAYS = frozenset({"between", "empty", "identity"})
+
+
+def facts_of(kernel: Callable[..., Any]) -> dict[str, Any]:
+    """What a kernel says of itself, for one that stands in its place and sees what it makes.
+
+    The other ways to make arrays that it may carry are left out: theirs would not be seen.
+    """
+    return {k: v for k, v in getattr(kernel, "__dict__", {}).items() if k not in _OTHER_WAYS}
+
+
 def home(where: Any) -> BoundBackend:
     """The backend on which new tensors for a device, or for another backend, are made.
 

@@ -320,7 +320,7 @@ def slow_unary(name: str, x: Tensor) -> Tensor:
     op.check_dtype(x.dtype, (x,))
     if op.promotes == "float" and not x.dtype.fp:
         x = cast(x, D.get_default_dtype())
-    return op(x)
+    return op.run(x)
 
 
 def slow_binary(name: str, x: object, y: object) -> Any:
@@ -447,7 +447,7 @@ def cast(t: Tensor, dtype: DType) -> Tensor:
         return t
     if type(dtype) is not DType:
         return cast(t, D.as_dtype(dtype))
-    return OPS["cast"](t, dtype)
+    return OPS["cast"].run(t, dtype)
 
 
 __all__ = [

@@ -76,12 +76,17 @@ def alone(dtype: DType) -> DType:
     return D.float64 if dtype in (D.float16, D.bfloat16) else dtype
 
 
+_OWN = {float: 2, int: 1}  # the category of dtypes whose elements such numbers are
+
+
 def fitting(value: Any, dtype: DType) -> Any:
     """A number for elements of `dtype`: cut to a whole number if they are integers.
 
     Raises:
         RuntimeError: the dtype cannot hold it; of whole numbers beyond 64 bits a NumberError.
     """
+    if _OWN.get(type(value)) == dtype.category and -dtype.largest <= value <= dtype.largest:
+        return value
     if is_number(value) and not fits(value, dtype):
         raise D.beyond(value, dtype)
     if isinstance(value, complex) and not dtype.is_complex:

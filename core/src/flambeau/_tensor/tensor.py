@@ -1122,7 +1122,7 @@ class Tensor(TensorMethods, TensorBase):
             if memory_format is not None:
                 if memory_format is not preserve_format:
                     return _arranged(self, order_of_memory(memory_format, self.dim()))
-            return _dispatch.OPS["clone"](self)
+            return _dispatch.OPS["clone"].run(self)
         except AttributeError:
             need_self(self, "clone")
             raise

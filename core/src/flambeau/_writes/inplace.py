@@ -133,7 +133,7 @@ def put_into(op: Op, x: Tensor, *args: Any) -> Tensor:
     """
     be = x._be
     if _target.tensor is not x or (kernel := getattr(be, f"{op.name}_", None)) is None:
-        return op(x, *args)
+        return op.run(x, *args)
     given: list[Any] = []
     for a in args:
         parts = a if type(a) is tuple else (a,)

@@ -463,8 +463,7 @@ def _written(
         capture.add(name, kernel, args, result, raw=raw, effect=draws)
         return result
 
-    if more := getattr(kernel, "__dict__", None):
-        run.__dict__.update(more)
+    run.__dict__.update(_bound.facts_of(kernel))
     return run
 
 
@@ -620,5 +619,5 @@ def _refusing(kernel: Callable[..., Any], capture: Capture, be: BoundBackend) ->
             capture.refuse(f"a second device is used: {be.device} beside {capture.be.device}")
         return kernel(*args, **named)
 
-    run.__dict__.update(getattr(kernel, "__dict__", {}))
+    run.__dict__.update(_bound.facts_of(kernel))
     return run

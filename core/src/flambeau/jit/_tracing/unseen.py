@@ -95,5 +95,5 @@ def _followed(
             recorder.arrays.follow(name, given, result, current() is not recorder)
         return result
 
-    run.__dict__.update(getattr(kernel, "__dict__", {}))
+    run.__dict__.update(bound.facts_of(kernel))
     return run

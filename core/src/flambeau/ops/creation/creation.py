@@ -80,19 +80,18 @@ def cannot_create(what: str, error: Exception, shape: Sequence[int], dtype: DTyp
     return RuntimeError(f"cannot create a tensor of {what}: {why}")
 
 
-def filled(shape: Sequence[int], value: object, dtype: DType, device: object) -> Tensor:
-    """A tensor of one value, without any of the public functions' options."""
+def filled(shape: tuple[int, ...], value: object, dtype: DType, device: object) -> Tensor:
+    """A tensor of one value and checked sizes, without any of the public functions' options."""
     if type(dtype) is not DType:
         dtype = D.as_dtype(dtype)
     if type(value) is not int and not isinstance(value, (float, complex)):
         if not hasattr(value, "__float__"):
             raise TypeError(f"expected a number, got {type(value).__name__}")
     be = home(device)
-    size, kernel = checked_sizes(shape), be.full
     try:
-        return wrap(be, kernel(size, value, dtype), dtype)
+        return wrap(be, be.full(shape, value, dtype), dtype)
     except be.error as error:
-        raise cannot_create(f"shape {list(size)}", error, size, dtype) from error
+        raise cannot_create(f"shape {list(shape)}", error, shape, dtype) from error
 
 
 def _repeated(
@@ -184,7 +183,7 @@ def empty(
     """
     dtype = dtype_or(dtype, out)
     be = home(device_or(device, out))
-    found = checked_sizes(size_of("empty", shape, size))
+    found = size_of("empty", shape, size)
     if memory_format is not None and memory_format is not contiguous_format:
         order = order_of_memory(memory_format, len(found))
         t = in_order(found, order, lambda shape: unfilled(be, shape, dtype))
@@ -198,7 +197,7 @@ def empty(
 
 def unfilled(be: BoundBackend, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """A tensor with unspecified contents, without any of the public functions' options."""
-    make = be.kernels.get("empty")
+    make = getattr(be.full, "empty", None)
     try:
         native = make(shape, dtype) if make is not None else be.full(shape, 0, dtype)
     except be.error as error:
@@ -226,18 +225,26 @@ def full(
     """
     if layout is not None and is_sparse("full", layout):
         raise RuntimeError("full(...) is not implemented for sparse layout")
-    if isinstance(fill_value, Tensor):
-        dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
-    fill_value = python_number(fill_value)
+    if type(fill_value) is not float and type(fill_value) is not int:
+        if isinstance(fill_value, Tensor):
+            dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
+        fill_value = python_number(fill_value)
     if dtype is None and not FULL_OF_DEFAULT_DTYPE:
         dtype = scalar_dtype(fill_value) if out is None else need_out(out).dtype
-    shape, dtype = sizes((need_list(size, "full", "size"),)), dtype_or(dtype, out)
+    if type(size) is tuple and size and type(size[0]) is int:
+        shape = size_of("full", size, None)
+    else:
+        shape = checked_sizes(sizes((need_list(size, "full", "size"),)))
+    if type(dtype) is not DType:
+        dtype = dtype_or(dtype, out)
     fill_value = _filling(fill_value, dtype, shape)
-    return finished(filled(shape, fill_value, dtype, device_or(device, out)), requires_grad, out)
+    made = filled(shape, fill_value, dtype, device if out is None else device_or(device, out))
+    return made if out is None and not requires_grad else finished(made, requires_grad, out)
 
 
 def _filling(value: object, dtype: DType, shape: Sequence[int]) -> Number:
-    return fitting(value, alone(dtype) if math.prod(shape) == 1 else dtype)
+    is_half = dtype.itemsize == 2
+    return fitting(value, alone(dtype) if is_half and math.prod(shape) == 1 else dtype)
 
 
 def is_sparse(function: str, layout: object, out: Tensor | None = None) -> bool:
@@ -269,9 +276,13 @@ def _no_elements(shape: Sequence[int], dtype: DType, device: Any, requires_grad:
 
 
 def size_of(function: str, shape: tuple[Any, ...], size: object) -> tuple[int, ...]:
-    """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
+    """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``.
+
+    Raises:
+        RuntimeError: as `checked_sizes`.
+    """
     if size is None and shape:
-        if type(shape[0]) is int and len(shape) == 1:
+        if type(shape[0]) is int and len(shape) == 1 and 0 <= shape[0] < 1 << 63:
             return shape
         given = (
             tuple(shape[0]) if isinstance(shape[0], (tuple, list)) and len(shape) == 1 else shape
@@ -280,8 +291,8 @@ def size_of(function: str, shape: tuple[Any, ...], size: object) -> tuple[int, .
             if type(n) is not int:
                 break
         else:
-            return given
-    return sizes((many(function, "size", shape, size),))
+            return checked_sizes(given)
+    return checked_sizes(sizes((many(function, "size", shape, size),)))
 
 
 def dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
@@ -354,7 +365,7 @@ def _like(
     x = input if type(input) is Tensor else need_tensor(input, name, "input")
     kind, where = dtype_or(dtype, x), x._be if device is None else device
     if order_like(x, memory_format) is None:
-        t = filled(x._a.shape, value, kind, where)
+        t = filled(tuple(x._a.shape), value, kind, where)
     else:
         t = arranged(x, memory_format, lambda shape: filled(shape, value, kind, where))
     return t.requires_grad_() if requires_grad else t
@@ -538,7 +549,7 @@ def new_full(
     where = input._be if device is None else device
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    size = tuple(size)
+    size = checked_sizes(tuple(size))
     fill_value = _filling(fill_value, dtype_or(dtype, input), size)
     return finished(filled(size, fill_value, dtype_or(dtype, input), where), requires_grad, None)
 

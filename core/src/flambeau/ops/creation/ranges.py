@@ -97,7 +97,8 @@ def arange(
         start, step = bounds_in(D.int64, start, step)
     be = home(device if out is None else device_or(device, out))
     try:
-        native = be.arange(start, step, *checked_sizes((length,)), dtype)
+        checked_sizes((length,))
+        native = be.arange(start, step, length, dtype)
     except be.error as error:
         raise cannot_create(f"{length} elements", error, (length,), dtype) from error
     t = wrap(be, native, dtype)

@@ -64,7 +64,7 @@ class Op:
         ordered_by: how many of its first operands decide whether results have channels last, as
             they have on devices with strides if one of those has; 0 if none does.
         joint: the places of the inputs that `jointly` names; `joint_zeros`: what it says of zeros.
-        run: what a call does.
+        run: what a call does; public functions name it, which spares them looking for `__call__`.
         head: a call for the first of several results, which makes others if they are to be kept.
     """
 

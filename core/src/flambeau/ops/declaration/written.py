@@ -174,6 +174,31 @@ def running(op: Op, head: bool = False) -> Callable[..., Any]:
     return compiled(text, names_of_run, op.name)
 
 
+# New random numbers, of which there is no tensor to start from.
+_DRAW = """\
+def draw(be, {args}):
+    try:
+        a = be.{name}({args})
+    except be.error as error:
+        raise kernel_error("{name}", error, ({args},)) from error
+    t = new(Tensor)
+    t._a = a if type(a) is be.array else be.to_array(a)
+    t._be = be
+    t.dtype = {dtype}
+    t._rg = False
+    return t
+"""
+
+
+def drawing(op: Op) -> Callable[..., Tensor]:
+    """``draw(be, *arguments)``: a tensor of what the kernel of a random op makes."""
+    names = [f"a{i}" for i in range(len(op.params))]
+    dtype = names[list(op.params).index("dtype")]
+    text = _DRAW.format(name=op.name, args=", ".join(names), dtype=dtype)
+    names_of_draw = {"Tensor": _dispatch.Tensor_, "kernel_error": kernel_error, "new": new}
+    return compiled(text, names_of_draw, f"{op.name}, draw")
+
+
 def _has_modes() -> bool:
     return bool(_dispatch.modes)
 

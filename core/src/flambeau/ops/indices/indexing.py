@@ -282,13 +282,13 @@ def gather(
     if not (rank and i.dtype is D.int64 and is_within(i, shape[d])):
         i = _places("gather", x, d, i)
     if not rank or not i._a.shape:
-        flat = _gather(x.reshape((-1,)), 0, i.reshape((-1,)))
+        flat = _gather.run(x.reshape((-1,)), 0, i.reshape((-1,)))
         return deliver(
             flat.reshape(tuple(i._a.shape)), out, input, index, exact=True, share="nothing"
         )
     if sparse_grad and out is None and x.requires_grad:
         return _gather_sparsely(x, d, i)
-    result = _gather(x, d, i)
+    result = _gather.run(x, d, i)
     if out is None:
         return result
     return deliver(result, out, input, index, exact=True, share="nothing")
@@ -366,7 +366,7 @@ def scatter(
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce!r}")
     if x.dim() == 0:
         return deliver(
-            _scatter(x.reshape((1,)), 0, i.reshape((-1,)), source.reshape((-1,))).reshape(()),
+            _scatter.run(x.reshape((1,)), 0, i.reshape((-1,)), source.reshape((-1,))).reshape(()),
             out,
             input,
             index,
@@ -391,7 +391,7 @@ def scatter_add(
         return deliver(untouched(x, src), out, input, index, src, exact=True)
     if x.dim() == 0:
         return deliver(
-            _scatter_add(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()),
+            _scatter_add.run(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()),
             out,
             input,
             index,
@@ -426,8 +426,8 @@ def nonzero(
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         x = x.reshape((1,)) if x.dim() == 0 else x
-        return tuple(_nonzero(x).unbind(1))
-    return deliver(_nonzero(x), out, input, exact=True, share="nothing")
+        return tuple(_nonzero.run(x).unbind(1))
+    return deliver(_nonzero.run(x), out, input, exact=True, share="nothing")
 
 
 @public
@@ -444,7 +444,7 @@ def nonzero_static(
     tensor([[ 1],
             [-1]])
     """
-    found = _nonzero(need_tensor(input, "nonzero_static", "input"))
+    found = _nonzero.run(need_tensor(input, "nonzero_static", "input"))
     count = operator.index(size)
     if count < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be a non-negative integer, got {count}")
@@ -477,9 +477,12 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
         i = checked_index(i, size, "index_select", IndexError, "index out of range in self")
     i = i if rank else i.reshape((-1,))
     if shape:
-        result = _index(x, (*(None,) * d, i) if d else (i,)).contiguous()
+        result = _index.run(x, (*(None,) * d, i) if d else (i,))
+        be = result._be
+        if be.strided and not be.backend.is_contiguous(result._a):
+            result = result.contiguous()
     else:
-        result = _index(x.reshape((1,)), (i,)).reshape(())
+        result = _index.run(x.reshape((1,)), (i,)).reshape(())
     if out is None:
         return result
     return deliver(result, out, input, index, exact=True, share="nothing")
@@ -502,7 +505,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     if not shape:
         x, m = x.reshape((1,)), m.reshape((1,))
     return deliver(
-        _index(x, tuple(_nonzero(m).unbind(1))), out, input, mask, exact=True, share="nothing"
+        _index.run(x, tuple(_nonzero.run(m).unbind(1))),
+        out,
+        input,
+        mask,
+        exact=True,
+        share="nothing",
     )
 
 
@@ -524,7 +532,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         raise IndexError("take(): tried to take from an empty tensor")
     i = wrapped_index(index, n, "take")
     return deliver(
-        _index(flat, (i.reshape((-1,)),)).reshape(tuple(i._a.shape)),
+        _index.run(flat, (i.reshape((-1,)),)).reshape(tuple(i._a.shape)),
         out,
         input,
         index,
@@ -586,7 +594,9 @@ def sort(
         return deliver_all(
             sort_return(x.clone(), x.new_zeros((), dtype=D.int64)), out, input, exact=True
         )
-    return deliver_all(sort_return(*_sort(x, d, bool(descending), True)), out, input, exact=True)
+    return deliver_all(
+        sort_return(*_sort.run(x, d, bool(descending), True)), out, input, exact=True
+    )
 
 
 @public
@@ -637,7 +647,7 @@ def topk(
     if not 0 <= k <= (shape[d] if shape else 1):
         raise RuntimeError("selected index k out of range")
     if shape:
-        found = tuple.__new__(topk_return, _topk(x, operator.index(k), d, bool(largest)))
+        found = tuple.__new__(topk_return, _topk.run(x, operator.index(k), d, bool(largest)))
     else:
         found = topk_return(*sort(x, d, largest))
     return found if out is None else deliver_all(found, out, input, exact=True, share="anything")

@@ -176,7 +176,7 @@ def segment_reduce(
         if kind == "prod":
             made = scatter_reduce(none, 0, index, rows, "prod")
         else:
-            made = _scatter_add(none, 0, index, rows)
+            made = _scatter_add.run(none, 0, index, rows)
     if kind == "mean":
         count = found.lengths.reshape((-1, 1))
         made = made / (count if initial is None else count.clamp(1))

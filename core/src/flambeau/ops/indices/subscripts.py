@@ -271,9 +271,9 @@ def getitem(x: Tensor, key: object) -> Tensor:
         shape = x._a.shape
         if key.dtype is D.bool_:
             if form == shape[: len(form)]:
-                return OPS["index"](x, _places(key, len(form)))
+                return OPS["index"].run(x, _places(key, len(form)))
         elif key.dtype is D.int64 and shape:
-            return OPS["index"](x, (wrapped_index(key, shape[0], "index", 0),))
+            return OPS["index"].run(x, (wrapped_index(key, shape[0], "index", 0),))
     if (plain := _plain_items(key if type(key) is tuple else (key,), x._a.shape)) is not None:
         items, title = plain
         return make_view(x, "slice", (items,), x._be.slice(x._a, items), title)
@@ -286,7 +286,7 @@ def getitem(x: Tensor, key: object) -> Tensor:
 
 def _places(mask: Tensor, rank: int) -> tuple[Tensor, ...]:
     """Where a mask holds: a vector of indices for each of its dimensions."""
-    found = OPS["nonzero"](mask)
+    found = OPS["nonzero"].run(mask)
     be, a = found._be, found._a
     count = slice(0, a.shape[0], 1)
     if rank == 1:

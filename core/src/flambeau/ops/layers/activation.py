@@ -440,7 +440,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     if x.dtype.category in (0, 3):
         raise NotImplementedError(f'"threshold" not implemented for {x.dtype}')
     threshold = fitting(python_number(threshold), wide_dtype(x.dtype))
-    return _threshold(x, threshold, fitting(python_number(value), x.dtype))
+    return _threshold.run(x, threshold, fitting(python_number(value), x.dtype))
 
 
 @public(method=False, inplace="function")
@@ -455,7 +455,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     tensor([-0.5000,  2.0000])
     """
     x = _take(need_floating(input, "leaky_relu", "input"), negative_slope)
-    return _leaky_relu(x, negative_slope)
+    return _leaky_relu.run(x, negative_slope)
 
 
 @public(method=False, inplace="function")
@@ -527,7 +527,7 @@ def silu(input: Tensor) -> Tensor:
     >>> fb.silu(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """
-    return _silu(need_floating(input, "silu", "input"))
+    return _silu.run(need_floating(input, "silu", "input"))
 
 
 @public(method=False)
@@ -542,7 +542,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     tensor([ 0.6931, 30.0000])
     """
     x = _take(need_floating(input, "softplus", "input"), beta, threshold)
-    return _softplus(x, beta, threshold)
+    return _softplus.run(x, beta, threshold)
 
 
 @public(method=False)
@@ -563,7 +563,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
         raise RuntimeError(
             f"approximate argument must be either none or tanh. Got: {approximate!r}"
         )
-    return _gelu(need_floating(input, "gelu", "input"), approximate)
+    return _gelu.run(need_floating(input, "gelu", "input"), approximate)
 
 
 @public
@@ -640,7 +640,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
         return x * drawable(x.detach().clone()).bernoulli_(1 - p).div_(1 - p)
     if "dropout" not in x._be.kernels or not x.dtype.is_floating_point:
         return x * x.detach().clone().bernoulli_(1 - p).div_(1 - p)
-    result, noise = _dropout(x, float(p), generator_for(x._be.device, None))
+    result, noise = _dropout.run(x, float(p), generator_for(x._be.device, None))
     if x._rg and recording():
         _mul.record((x, noise), result)  # it is their product
     return result

@@ -226,13 +226,13 @@ def scaled_dot_product_attention(
     as_one = attention_kernels.flash and not dropout_p
     if as_one and (enable_gqa or key.shape[:-2] == query.shape[:-2]):
         if _fused_attention.taken(*given_as):
-            return _fused_attention(*given_as)[0]
+            return _fused_attention.run(*given_as)[0]
     if is_causal:
         seen = ones(query.shape[-2], key.shape[-2], dtype=D.bool_, device=query.device).tril()
         bias = _bias(seen, query)
     if enable_gqa:
         key, value = (_repeated(t, query.shape[-3]) for t in (key, value))
-    output, weights = _attention(query, key, value, bias, scale)
+    output, weights = _attention.run(query, key, value, bias, scale)
     return dropout(weights, dropout_p, True) @ value if dropout_p else output
 
 

@@ -128,7 +128,7 @@ def embedding_renorm_(
     i = checked_rows(w, i, IndexError, "index out of range in self: embedding_renorm_ of {} rows")
     with no_grad():
         rows = unique(i.reshape(-1))
-        chosen = _index(w, (rows,))
+        chosen = _index.run(w, (rows,))
         length = norm(chosen, norm_type, 1, True)
         factor = (max_norm / (length + 1e-7)).masked_fill(length <= max_norm, 1)
         w.copy_(index_copy(w.detach(), 0, rows, chosen * factor))
@@ -138,7 +138,7 @@ def embedding_renorm_(
 def looked_up(w: Tensor, i: Tensor, padding: int, by_frequency: bool, sparse: bool) -> Tensor:
     """The rows `i`, recorded with a dense or a sparse gradient."""
     if not (sparse and w.requires_grad and is_grad_enabled()):
-        return _embedding(w, i, padding, by_frequency)
+        return _embedding.run(w, i, padding, by_frequency)
     from flambeau.sparse._gradient import record_selection
 
     with no_grad():

@@ -79,16 +79,16 @@ def embedding_bag(
         return empty, zeros(count, dtype=D.int64, device=w.device), nothing, nothing
     factors = per_sample_weights
     if not (sparse and w.requires_grad and is_grad_enabled()):
-        return _embedding_bag(w, i, starts, factors, mode, padding, scale_grad_by_freq)
+        return _embedding_bag.run(w, i, starts, factors, mode, padding, scale_grad_by_freq)
     # The rows that are looked up are a table of their own, of which each place is taken once.
     rows = looked_up(w, i, padding, scale_grad_by_freq, sparse)
     places = arange(count, device=w.device)
     if padding >= 0:
         padding, places = count, places.masked_fill(i == padding, count)
-    result, bag, sizes, winners = _embedding_bag(
+    result, bag, sizes, winners = _embedding_bag.run(
         rows, places, starts, factors, mode, padding, False
     )
-    return result, bag, sizes, _index(i, (winners,)) if winners.numel() and count else winners
+    return result, bag, sizes, _index.run(i, (winners,)) if winners.numel() and count else winners
 
 
 @composite(results=4)

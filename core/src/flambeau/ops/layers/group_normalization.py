@@ -72,7 +72,7 @@ def group_norm(
     _check_dtypes("group_norm", x, given)
     count = math.prod(shape[2:]) * (shape[1] // num_groups)
     rows = wide(x).reshape((shape[0] * num_groups, count))
-    result = _layer_norm(rows, None, None, (count,), eps)[0].reshape(shape)
+    result = _layer_norm.run(rows, None, None, (count,), eps)[0].reshape(shape)
     channel = (1, shape[1], *(1,) * (x.dim() - 2))
     if weight is not None:
         result = result * wide(weight).reshape(channel)

@@ -364,12 +364,12 @@ def batch_norm(
     if not training:
         assert running_mean is not None and running_var is not None
         invstd = cast((wide(running_var) + eps).rsqrt(), running_var.dtype)
-        return _batch_norm(x, weight, bias, running_mean, invstd)
+        return _batch_norm.run(x, weight, bias, running_mean, invstd)
     if 0 not in x._a.shape:
         need_number(momentum, "batch_norm", "momentum")
     if running_mean is None or running_var is None:
         return _batch_norm_train.head(x, weight, bias, eps)
-    result, mean, invstd = _batch_norm_train(x, weight, bias, eps)
+    result, mean, invstd = _batch_norm_train.run(x, weight, bias, eps)
     if x.numel():
         count = x.numel() // x.shape[1]
         _follow(running_mean, running_var, mean, invstd, count, momentum, eps)

@@ -241,7 +241,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
     for bound in (min_val, max_val):
         if not -6e4 <= bound <= 6e4:  # of halves, too
             fitting(bound, x.dtype)
-    return _hardtanh(x, float(min_val), float(max_val))
+    return _hardtanh.run(x, float(min_val), float(max_val))
 
 
 @public(method=False, inplace="function")
@@ -255,7 +255,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
     >>> fb.hardsigmoid(fb.tensor([-4.0, 0.0, 4.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    return _hardsigmoid(need_floating(input, "hardsigmoid", "input"))
+    return _hardsigmoid.run(need_floating(input, "hardsigmoid", "input"))
 
 
 @public(method=False, inplace="function")
@@ -269,7 +269,7 @@ def hardswish(input: Tensor) -> Tensor:
     >>> fb.hardswish(fb.tensor([1.0, 4.0]))
     tensor([0.6667, 4.0000])
     """
-    return _hardswish(need_floating(input, "hardswish", "input"))
+    return _hardswish.run(need_floating(input, "hardswish", "input"))
 
 
 @public
@@ -287,7 +287,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"hardshrink is not implemented for {x.dtype}: use a float dtype")
     limit = float(fitting(need_number(lambd, "hardshrink", "lambd"), x.dtype))
-    return deliver(_hardshrink(x, limit), out, input, exact=True)
+    return deliver(_hardshrink.run(x, limit), out, input, exact=True)
 
 
 @public(method=False)
@@ -306,7 +306,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     x = need_floating(input, "softshrink", "input")
     if not 0 <= fitting(lambd, x.dtype) < math.inf:
         raise RuntimeError(f"softshrink: lambda must be finite and not negative, but found {lambd}")
-    return _softshrink(x, float(lambd))
+    return _softshrink.run(x, float(lambd))
 
 
 @public
@@ -339,4 +339,4 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"{w.numel()} and channel size = {channels}."
             )
         w = w.reshape((channels, *(1,) * (x.dim() - 2)))
-    return _prelu(x, w)
+    return _prelu.run(x, w)

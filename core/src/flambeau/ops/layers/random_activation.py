@@ -47,4 +47,4 @@ def rrelu(
     drawn.uniform_(lower, upper, generator=generator)
     slopes = ones_like(x)
     slopes[negative] = drawn.to(x.dtype)
-    return _rrelu_with_noise(x, slopes)
+    return _rrelu_with_noise.run(x, slopes)

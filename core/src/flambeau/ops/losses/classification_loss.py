@@ -209,7 +209,7 @@ def nll_loss(
     classes = class_targets("nll_loss", x, target, weight, ignore_index)
     rows = x if x.dim() <= 2 else _rows(x)
     classes = classes.reshape((-1,) if x.dim() > 1 else ())
-    loss = _nll_loss(rows, classes, weight, reduction, ignore_index)[0]
+    loss = _nll_loss.run(rows, classes, weight, reduction, ignore_index)[0]
     return loss.reshape(target.shape) if reduction == "none" and x.dim() > 1 else loss
 
 

@@ -51,4 +51,4 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     x, t = common("mse_loss", (x, t), dtype)
     if x.shape != t.shape:
         x, t = broadcast_tensors(x, t)
-    return _mse_loss(x, t, reduction)
+    return _mse_loss.run(x, t, reduction)

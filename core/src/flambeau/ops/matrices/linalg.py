@@ -419,7 +419,13 @@ def addmm(
         if factor != 1:
             fitting(factor, wide_dtype(mat1.dtype))
     return deliver(
-        _addmm(input, mat1, mat2, beta, alpha), out, input, mat1, mat2, exact=True, share="anything"
+        _addmm.run(input, mat1, mat2, beta, alpha),
+        out,
+        input,
+        mat1,
+        mat2,
+        exact=True,
+        share="anything",
     )
 
 
@@ -449,9 +455,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"{form[1]}x{form[0]})"
         )
     if len(sizes) == 1:
-        flat = _linear(x.unsqueeze(0), w, bias)
+        flat = _linear.run(x.unsqueeze(0), w, bias)
         return flat.squeeze(0)
-    return _linear(x, w, bias)
+    return _linear.run(x, w, bias)
 
 
 @public(method=False)

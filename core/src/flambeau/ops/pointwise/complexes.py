@@ -183,7 +183,7 @@ def view_as_real(input: Tensor) -> Tensor:
     x = need_tensor(input, "view_as_real", "input")
     if not x.dtype.is_complex:
         raise RuntimeError(f"view_as_real is only supported for complex tensors, but got {x.dtype}")
-    return _view_as_real(x)
+    return _view_as_real.run(x)
 
 
 @public(method=False)
@@ -214,7 +214,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         )
     if x.numel() and (reason := _unpaired(x)):
         raise RuntimeError(f"Tensor must have a {reason}; use clone()")
-    return _view_as_complex(x)
+    return _view_as_complex.run(x)
 
 
 def _unpaired(x: Tensor) -> str | None:
@@ -282,7 +282,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     x, y = _pair("complex", real, imag)
     shape = _broadcast(x, y)
-    return deliver(_complex(x.expand(shape), y.expand(shape)), out, real, imag, exact=True)
+    return deliver(_complex.run(x.expand(shape), y.expand(shape)), out, real, imag, exact=True)
 
 
 @public(method=False)
@@ -298,7 +298,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     size, direction = _pair("polar", abs, angle)
     return deliver(
-        _complex(size * direction.cos(), size * direction.sin()), out, abs, angle, exact=True
+        _complex.run(size * direction.cos(), size * direction.sin()), out, abs, angle, exact=True
     )
 
 
@@ -331,7 +331,7 @@ def conj(input: Tensor) -> Tensor:
     tensor([1.-2.j])
     """
     x = need_tensor(input, "conj", "input")
-    return _conj(x) if x.dtype.is_complex else x
+    return _conj.run(x) if x.dtype.is_complex else x
 
 
 @public(inplace="method")
@@ -421,7 +421,7 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.sgn(fb.tensor([3 + 4j, 0j]))
     tensor([0.6000+0.8000j, 0.0000+0.0000j])
     """
-    return deliver(_sgn(need_tensor(input, "sgn", "input")), out, input, exact=True)
+    return deliver(_sgn.run(need_tensor(input, "sgn", "input")), out, input, exact=True)
 
 
 @public
@@ -435,7 +435,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     x = need_tensor(input, "angle", "input")
     if not x.dtype.fp:
         x = cast(x, result_type(x, 1.0))
-    return deliver(_angle(x), out, input)
+    return deliver(_angle.run(x), out, input)
 
 
 @public
@@ -448,5 +448,5 @@ def isreal(input: Tensor) -> Tensor:
     """
     x = need_tensor(input, "isreal", "input")
     if x.dtype.is_complex:
-        return _imag(x.detach()) == 0
+        return _imag.run(x.detach()) == 0
     return x.new_ones(tuple(x._a.shape), dtype=D.bool_)

@@ -771,7 +771,7 @@ def _binary(op: Op, doc: str, **facts: Unpack[Facts]) -> BinaryFunction:
                     return result if out is None else deliver(result, out, input, other)
             elif out is None and type(other) is Tensor and input.dtype is other.dtype:
                 if input._be is other._be and input.dtype in unpromoted:
-                    return op(input, other)
+                    return op.run(input, other)
         return deliver(binary(name, input, other), out, input, other)
 
     return _named(function, name, doc, facts)
@@ -1578,7 +1578,7 @@ def where(
             fitting(x, alone(y.dtype))
         x = wrap(y._be, scalar_native(y._be, x, y.dtype), y.dtype)
     if type(x) is Tensor is type(y) and x.dtype is y.dtype and condition._be is x._be is y._be:
-        result = _where(condition, x, y)
+        result = _where.run(condition, x, y)
         return result if out is None else deliver(result, out, condition, x, y, exact=True)
     dtype = result_type(*operands)
     for operand in operands:
@@ -1589,7 +1589,7 @@ def where(
     x, y = common("where", operands, dtype)
     if condition._be is not x._be and condition._a.shape == ():
         condition = condition.to(x.device)
-    return deliver(_where(condition, x, y), out, condition, *operands, exact=True)
+    return deliver(_where.run(condition, x, y), out, condition, *operands, exact=True)
 
 
 @public
@@ -1603,7 +1603,7 @@ def isnan(input: Tensor) -> Tensor:
     """
     if type(input) is Tensor:
         return input != input
-    return _ne(need_tensor(input, "isnan", "input"), input)
+    return _ne.run(need_tensor(input, "isnan", "input"), input)
 
 
 @public
@@ -1616,7 +1616,7 @@ def isinf(input: Tensor) -> Tensor:
     tensor([False,  True])
     """
     x = need_tensor(input, "isinf", "input")
-    return _bitwise_not(_bitwise_or(_isfinite(x), _ne(x, x)))
+    return _bitwise_not.run(_bitwise_or.run(_isfinite.run(x), _ne.run(x, x)))
 
 
 def _as_bool(x: Tensor) -> Tensor:
@@ -1631,7 +1631,9 @@ def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.logical_not(fb.tensor([0, 2]))
     tensor([ True, False])
     """
-    return deliver(_bitwise_not(_as_bool(need_tensor(input, "logical_not", "input"))), out, input)
+    return deliver(
+        _bitwise_not.run(_as_bool(need_tensor(input, "logical_not", "input"))), out, input
+    )
 
 
 @public(inplace="method")
@@ -1722,10 +1724,10 @@ def clamp(
             fitting(bound, x.dtype)
     if min is not None:
         low = common("clamp", (x, min), x.dtype)[1]
-        x = _where(_beyond(_lt(x, low), low), low, x)
+        x = _where.run(_beyond(_lt.run(x, low), low), low, x)
     if max is not None:
         high = common("clamp", (x, max), x.dtype)[1]
-        x = _where(_beyond(_gt(x, high), high), high, x)
+        x = _where.run(_beyond(_gt.run(x, high), high), high, x)
     return deliver(x, out, input, *bounds, exact=numbers)
 
 
@@ -1794,7 +1796,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
 def replaced(x: Tensor, mask: Tensor, value: object) -> Tensor:
     """`masked_fill` without its checks, with the order of dimensions of `x` in memory."""
     x, v = common("masked_fill", (x, value), x.dtype)
-    return _where(mask, v, x)
+    return _where.run(mask, v, x)
 
 
 @public(method=False)

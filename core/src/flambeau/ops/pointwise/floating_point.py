@@ -110,7 +110,7 @@ def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> frexp_return
     x = need_tensor(input, "frexp", "input")
     if not x.dtype.is_floating_point:
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {x.dtype}")
-    return frexp_return(*deliver_all(_frexp(x), out, input, exact=True))
+    return frexp_return(*deliver_all(_frexp.run(x), out, input, exact=True))
 
 
 def _scaled(x: Tensor, exponent: Tensor) -> Tensor:

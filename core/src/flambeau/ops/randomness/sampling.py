@@ -50,6 +50,7 @@ from flambeau.ops.creation.creation import (
 )
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import Op, composite
+from flambeau.ops.declaration.written import drawing
 from flambeau.ops.randomness import random as streams
 
 if TYPE_CHECKING:
@@ -63,11 +64,16 @@ STD_IS_POSITIVE = True
 
 
 class RandomOp(Op):
-    """A canonical random op: a stream of `ops.random` unless the backend has a kernel."""
+    """A canonical random op: a stream of `ops.random` unless the backend has a kernel.
+
+    Attributes:
+        draw: ``draw(be, *arguments)``, a tensor of new numbers.
+    """
 
     def __init__(self, body: Callable[..., Any], shape: Callable[..., Sequence[int]]) -> None:
         super().__init__(body, "composite", differentiable=False)
         self._shape = shape
+        self.draw: Callable[..., Tensor] = self._first_draw
 
     def decomposed(self, be: BoundBackend) -> Callable[..., Any]:
         """The stream's numbers as a native array; on ``meta``, only their shape."""
@@ -81,12 +87,10 @@ class RandomOp(Op):
 
         return run
 
-    def draw(self, be: Any, *args: Any) -> Any:
-        """The native array of new numbers."""
-        try:
-            return getattr(be, self.name)(*args)
-        except be.error as error:
-            raise kernel_error(self.name, error, args) from error
+    def _first_draw(self, be: BoundBackend, *args: Any) -> Tensor:
+        """`draw`, which is written out when it is first asked for."""
+        self.draw = drawing(self)
+        return self.draw(be, *args)
 
 
 def _first(shape: Sequence[int], *rest: object) -> Sequence[int]:
@@ -156,8 +160,8 @@ def _made(
     be = home(device if out is None else device_or(device, out))
     if _dispatch.drawing is not None:
         be = where_to_draw(be)
-    shape, source = checked_sizes(shape), generator_for(be.device, generator)
-    made = wrap(be, op.draw(be, shape, first, second, dtype, source), dtype)
+    source = generator_for(be.device, generator)
+    made = op.draw(be, shape, first, second, dtype, source)
     return made if out is None and not requires_grad else finished(made, requires_grad, out)
 
 
@@ -350,8 +354,8 @@ def randint(
     low, high = streams.integer_range(low, high, dtype)
     be = where_to_draw(home(device_or(device, out)))
     shape = checked_sizes(sizes((size,)))
-    native = _randint.draw(be, low, high, shape, dtype, generator_for(be.device, generator))
-    return finished(wrap(be, native, dtype), requires_grad, out)
+    made = _randint.draw(be, low, high, shape, dtype, generator_for(be.device, generator))
+    return finished(made, requires_grad, out)
 
 
 @overload
@@ -451,7 +455,7 @@ def randperm(
     if n - 1 > (top := streams.exact_range(dtype)):
         raise RuntimeError(f"randperm(): n cannot be greater than {top + 1} for {dtype}")
     be = where_to_draw(home(device if out is None else device_or(device, out)))
-    made = wrap(be, _randperm.draw(be, n, dtype, generator_for(be.device, generator)), dtype)
+    made = _randperm.draw(be, n, dtype, generator_for(be.device, generator))
     return made if out is None and not requires_grad else finished(made, requires_grad, out)
 
 
@@ -478,10 +482,10 @@ def bernoulli(
     if p is not None:
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli expects p to be in [0, 1], but got p={p}")
-        native = _bernoulli_scalar.draw(x._be, tuple(x._a.shape), p, x.dtype, g)
+        made = _bernoulli_scalar.draw(x._be, tuple(x._a.shape), p, x.dtype, g)
     else:
-        native = _bernoulli_native(x, x.dtype, g)
-    return finished(wrap(x._be, native, x.dtype), False, out)
+        made = wrap(x._be, _bernoulli_native(x, x.dtype, g), x.dtype)
+    return finished(made, False, out)
 
 
 def _check_probabilities(p: Tensor) -> None:
@@ -519,7 +523,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     if not looks:
         _check_rates(x)
     try:
-        drawn = _poisson(plain_rows(x), generator_for(be.device, generator))
+        drawn = _poisson.run(plain_rows(x), generator_for(be.device, generator))
     except RuntimeError:
         if looks:  # a kernel that has looked leaves the words to this
             _check_rates(x)
@@ -581,7 +585,7 @@ def multinomial(
     if not looks:
         _check_weights(weights)
     try:
-        drawn = _multinomial(weights, num_samples, replacement, g)
+        drawn = _multinomial.run(weights, num_samples, replacement, g)
     except RuntimeError:
         if looks:  # a kernel that has looked leaves the words to this
             _check_weights(weights)
@@ -703,7 +707,7 @@ def _filled(
 
     def draw(shape: tuple[int, ...], be: BoundBackend) -> Any:
         given = (*numbers, shape) if op is _randint else (shape, *numbers)
-        return op.draw(be, *given, x.dtype, generator_for(be.device, generator))
+        return op.draw(be, *given, x.dtype, generator_for(be.device, generator))._a
 
     return _filled_by(x, draw)
 

@@ -106,7 +106,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     need_dtype(n, "binomial_cpu")
     if n._a.shape != p._a.shape:
         n, p = broadcast_tensors(n, p)
-    return _binomial(n.contiguous(), p.contiguous(), generator_for(n._be.device, generator))
+    return _binomial.run(n.contiguous(), p.contiguous(), generator_for(n._be.device, generator))
 
 
 def standard_gamma(

@@ -354,7 +354,7 @@ def searchsorted(
             f"boundaries tensor {list(edges.shape)} and input value tensor {list(x.shape)}"
         )
     shape = tuple(x.shape)
-    found = _searchsorted(edges, x.reshape(-1) if edges.dim() == 1 else x, right).reshape(shape)
+    found = _searchsorted.run(edges, x.reshape(-1) if edges.dim() == 1 else x, right).reshape(shape)
     return deliver(
         cast(found, D.int32) if out_int32 else found,
         out,

@@ -84,7 +84,7 @@ def cumsum(
     x = accumulated(need_input(input, "cumsum", "input"), dtype, out)
     rank = len(x._a.shape)
     d = dim_of(dim, rank)
-    result = _cumsum(x, d) if rank else x.clone()
+    result = _cumsum.run(x, d) if rank else x.clone()
     return result if out is None else deliver(result, out, input, exact=True)
 
 
@@ -101,7 +101,7 @@ def cumprod(
     x = accumulated(need_input(input, "cumprod", "input"), dtype, out)
     rank = len(x._a.shape)
     d = dim_of(dim, rank)
-    result = _cumprod(x, d) if rank else x.clone()
+    result = _cumprod.run(x, d) if rank else x.clone()
     return result if out is None else deliver(result, out, input, exact=True)
 
 
@@ -241,4 +241,4 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     d = dim_of(dim, x.dim())
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"logcumsumexp" is not implemented for {x.dtype}: use floats')
-    return deliver(_logcumsumexp(x, d), out, input, exact=True)
+    return deliver(_logcumsumexp.run(x, d), out, input, exact=True)

@@ -91,19 +91,19 @@ def norm(
     if own in (D.float16, D.bfloat16) and p not in (0, 1, 2, float("inf"), -float("inf")):
         magnitude = cast(magnitude, D.float32)  # powers and their sum are rounded once, at the end
     if p == 0:
-        result = _sum(_counted(x, magnitude), dims, keepdim)
+        result = _sum.run(_counted(x, magnitude), dims, keepdim)
     elif p == float("inf"):
-        result = _amax(magnitude, dims, keepdim)
+        result = _amax.run(magnitude, dims, keepdim)
     elif p == -float("inf"):
-        result = _amin(magnitude, dims, keepdim)
+        result = _amin.run(magnitude, dims, keepdim)
     elif p == 1:
-        result = _sum(magnitude, dims, keepdim)
+        result = _sum.run(magnitude, dims, keepdim)
     elif p == 2:
-        result = _norm2(magnitude, dims, keepdim)
+        result = _norm2.run(magnitude, dims, keepdim)
     elif magnitude.requires_grad:
         result = _smooth_norm(magnitude, p, dims, keepdim)
     else:
-        result = _sum(magnitude**p, dims, keepdim) ** (1.0 / p)
+        result = _sum.run(magnitude**p, dims, keepdim) ** (1.0 / p)
     if result.dtype is not own:
         result = cast(result, own)
     return deliver(result, out, input, exact=True, share="anything")

@@ -353,7 +353,7 @@ def prod(
     tensor(6)
     """
     x = accumulated(need_input(input, "prod", "input"), dtype, out)
-    result = _prod(x, dims_of(dim, len(x._a.shape)), keepdim)
+    result = _prod.run(x, dims_of(dim, len(x._a.shape)), keepdim)
     return result if out is None else deliver(result, out, input, exact=True, share="anything")
 
 
@@ -372,7 +372,7 @@ def amax(
     if 0 in x._a.shape:
         _need_elements("amax", x, dims)
     _need_order("amax", x)
-    result = _amax(x, dims, keepdim)
+    result = _amax.run(x, dims, keepdim)
     return result if out is None else deliver(result, out, input, exact=True, share="anything")
 
 
@@ -391,7 +391,7 @@ def amin(
     if 0 in x._a.shape:
         _need_elements("amin", x, dims)
     _need_order("amin", x)
-    result = _amin(x, dims, keepdim)
+    result = _amin.run(x, dims, keepdim)
     return result if out is None else deliver(result, out, input, exact=True, share="anything")
 
 
@@ -409,15 +409,15 @@ def _arg(op: Op, input: Tensor, dim: int | None, keepdim: bool, out: Tensor | No
             raise _no_elements(name)
         if dim is not None:
             dim_of(dim, rank)
-        found = op(wrap(be, be.flat(a), x.dtype), 0, False)
+        found = op.run(wrap(be, be.flat(a), x.dtype), 0, False)
         if keepdim and dim is None:
             found = wrap(be, be.reshape(found._a, (1,) * rank), found.dtype)
     elif dim is None:
         if 0 in a.shape:
             raise _no_elements(name)
-        found = op(x, 0, keepdim)
+        found = op.run(x, 0, keepdim)
     else:
-        found = op(x, dim_of(dim, rank), keepdim)
+        found = op.run(x, dim_of(dim, rank), keepdim)
     return found if out is None else deliver(found, out, input, exact=True, share="anything")
 
 
@@ -482,7 +482,7 @@ def extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, A
     if x.dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input; complex has no order")
     if shape:
-        values, indices = _extremum(x, d, bool(keepdim), name == "max")
+        values, indices = _extremum.run(x, d, bool(keepdim), name == "max")
     else:
         values, indices = x.clone(), x.new_zeros((), dtype=D.int64)
     found = tuple.__new__(max_return if name == "max" else min_return, (values, indices))
@@ -608,10 +608,10 @@ def var(
         raise RuntimeError("std and var only support floating point and complex dtypes")
     dims = dims_of(dim, x.dim())
     if x.dtype.is_complex:  # the squared distance from the mean, hence the sum over both parts
-        parts = _var(view_as_real(x), dims, _correction(unbiased, correction), keepdim)
+        parts = _var.run(view_as_real(x), dims, _correction(unbiased, correction), keepdim)
         return deliver(parts.sum(-1), out, input, share="anything")
     return deliver(
-        _var(x, dims, _correction(unbiased, correction), keepdim), out, input, share="anything"
+        _var.run(x, dims, _correction(unbiased, correction), keepdim), out, input, share="anything"
     )
 
 
@@ -696,4 +696,4 @@ def logsumexp(
     x = need_input(input, "logsumexp", "input")
     if not x.dtype.fp:
         x = cast(x, D.get_default_dtype())
-    return deliver(_logsumexp(x, dims_of(dim, x.dim()), keepdim), out, input, share="anything")
+    return deliver(_logsumexp.run(x, dims_of(dim, x.dim()), keepdim), out, input, share="anything")

@@ -906,15 +906,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     >>> fb.cat([fb.tensor([1]), fb.tensor([2.5])])
     tensor([1.0000, 2.5000])
     """
-    if shapes := _shapes_of_plain(tensors):
-        rank = len(first := shapes[0])
-        if shapes.count(first) != len(shapes) or first == (0,):
-            for shape in shapes:
-                if len(shape) != rank or shape == (0,):
-                    rank = 0
-        if rank:
-            result = _cat(tensors, dim if dim == 0 and type(dim) is int else dim_of(dim, rank))
-            return result if out is None else _joined(result, out, tensors)
+    if (rank := _rank_of_plain(tensors)) > 0:
+        result = _cat.run(tensors, dim if dim == 0 and type(dim) is int else dim_of(dim, rank))
+        return result if out is None else _joined(result, out, tensors)
     parts = _parts("cat", tensors)
     if not parts:
         raise ValueError("expected a non-empty list of Tensors")
@@ -929,7 +923,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     if full and len(full) < len(parts):  # their history is kept
         none = [0 if i == d else n for i, n in enumerate(full[0].shape)]
         full += [p.reshape(none) for p in parts if tuple(p._a.shape) == (0,) and p.requires_grad]
-    return _joined(_cat([cast(p, dtype) for p in full or parts], d), out, tensors)
+    return _joined(_cat.run([cast(p, dtype) for p in full or parts], d), out, tensors)
 
 
 def _joined(result: Tensor, out: Tensor | None, tensors: Sequence[Tensor]) -> Tensor:
@@ -943,18 +937,24 @@ def _joined(result: Tensor, out: Tensor | None, tensors: Sequence[Tensor]) -> Te
 concat = concatenate = cat
 
 
-def _shapes_of_plain(tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
-    """The shapes of plain tensors of one dtype, which need no closer look; of others none."""
+def _rank_of_plain(tensors: Sequence[Tensor], are_alike: bool = False) -> int:
+    """The rank of plain tensors of one dtype and rank, which need no closer look; of others -1.
+
+    Those without elements in their one dimension are others, and, where all must be alike, those of
+    several shapes.
+    """
     if (type(tensors) is not list and type(tensors) is not tuple) or not tensors:
-        return []
-    if type(first := tensors[0]) is not Tensor:
-        return []
-    dtype, shapes = first.dtype, []
+        return -1
+    if type(first := tensors[0]) is not Tensor or (shape := first._a.shape) == (0,):
+        return -1
+    dtype, rank = first.dtype, len(shape)
     for t in tensors:
         if type(t) is not Tensor or t.dtype is not dtype or t._made is not None:
-            return []
-        shapes.append(t._a.shape)
-    return shapes
+            return -1
+        if t is not first and (own := t._a.shape) != shape:
+            if are_alike or len(own) != rank or own == (0,):
+                return -1
+    return rank
 
 
 def _parts(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -982,11 +982,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     tensor([[1, 3],
             [2, 4]])
     """
-    shapes = _shapes_of_plain(tensors)
-    if shapes and shapes.count(shapes[0]) == len(shapes):
-        found = _stack(
-            tensors, dim if dim == 0 and type(dim) is int else dim_of(dim, len(shapes[0]) + 1)
-        )
+    if (rank := _rank_of_plain(tensors, are_alike=True)) >= 0:
+        found = _stack.run(tensors, dim if dim == 0 and type(dim) is int else dim_of(dim, rank + 1))
         return found if out is None else _joined(found, out, tensors)
     parts = _parts("stack", tensors)
     if not parts:
@@ -1002,7 +999,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     for p in parts:
         dtype = D.promote_types(dtype, p.dtype)
     parts = [cast(p, dtype) for p in parts]
-    return _joined(_stack(parts, d), out, tensors)
+    return _joined(_stack.run(parts, d), out, tensors)
 
 
 @public(variadic="dims")
@@ -1015,7 +1012,7 @@ def flip(input: Tensor, dims: Ints) -> Tensor:
     """
     x = need_input(input, "flip", "input")
     found = dims_of(tuple(need_list(dims, "flip", "dims")), x.dim(), empty_is_all=False)
-    return _flip(x, found) if found and x.dim() else x.clone()
+    return _flip.run(x, found) if found and x.dim() else x.clone()
 
 
 @public
@@ -1045,5 +1042,5 @@ def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
         n = x._a.shape[d]
         if n and move % n:
             cut = n - move % n
-            x = _cat([_narrow(x, d, cut, n - cut), _narrow(x, d, 0, cut)], d)
+            x = _cat.run([_narrow(x, d, cut, n - cut), _narrow(x, d, 0, cut)], d)
     return x.clone(memory_format=contiguous_format) if x is input else x

@@ -78,4 +78,4 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0) -> Ten
     value = python_number(value)
     if type(value) is int and x.dtype.category != 1 and abs(value) < 1 << 1023:
         value = float(value)  # which larger ones are refused as
-    return _constant_pad_nd(x, tuple(pairs), fitting(value, x.dtype))
+    return _constant_pad_nd.run(x, tuple(pairs), fitting(value, x.dtype))

@@ -22,7 +22,12 @@ from flambeau.ops.spatial.convolution import (
     _conv3d_input_grad,
 )
 from flambeau.ops.spatial.image_windows import Pair, Sizes, Triple, framed
-from flambeau.ops.spatial.pooling_arguments import taps_inside, window, window_count
+from flambeau.ops.spatial.pooling_arguments import (
+    taps_inside,
+    window,
+    window_count,
+    window_sizes,
+)
 
 
 def _covered(
@@ -339,7 +344,12 @@ def _means(
     if divisor_override == 0:
         raise RuntimeError(f"{where}: divisor must be not zero")
     ceil, padded, divisor = bool(ceil_mode), bool(count_include_pad), divisor_override
-    batch, (kernel, step, edge, _) = window(where, rank, x, kernel_size, stride, padding, 1, ceil)
+    batch, shape, are_ints = x, x._a.shape, type(kernel_size) is int and type(padding) is int
+    if are_ints and stride is None and type(shape) is tuple and len(shape) == rank + 2:
+        how = window_sizes(where, rank, shape, kernel_size, None, padding, 1, ceil)
+    else:
+        batch, how = window(where, rank, x, kernel_size, stride, padding, 1, ceil)
+    kernel, step, edge, _ = how
     if rank == 1:  # a signal is an image of height 1
         kernel, step, edge = (1, *kernel), (1, *step), (0, *edge)
         signal = batch.unsqueeze(2)

@@ -441,7 +441,7 @@ def _convolution(
         extra = [b - a for a, b in zip(before, after, strict=True)]
         x = framed(x, [0] * len(extra), extra)
     canonical = _conv3d if count == 3 else _conv2d
-    result = canonical(x, w, bias, step, before, spread, groups)
+    result = canonical.run(x, w, bias, step, before, spread, groups)
     result = result.squeeze(2) if count == 1 else result
     return result.squeeze(0) if unbatched else result
 

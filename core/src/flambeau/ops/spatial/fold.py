@@ -113,7 +113,7 @@ def im2col(
             f"Given input with spatial size {shape[-2:]}, {_named(how[:3])}, calculated shape of "
             f"the array of sliding blocks as {counts}, but its components must be at least one"
         )
-    return _im2col(x, *how) if len(shape) == 4 else _im2col(x.unsqueeze(0), *how).squeeze(0)
+    return _im2col.run(x, *how) if len(shape) == 4 else _im2col.run(x.unsqueeze(0), *how).squeeze(0)
 
 
 @public(method=False)
@@ -162,7 +162,7 @@ def col2im(
             f"but got input of size {list(shape)}"
         )
     batch = x if len(shape) == 3 else x.unsqueeze(0)
-    result = _col2im(batch, size, *how)
+    result = _col2im.run(batch, size, *how)
     return result if len(shape) == 3 else result.squeeze(0)
 
 

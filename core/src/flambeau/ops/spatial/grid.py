@@ -152,7 +152,7 @@ def grid_sampler(
     planes = cat([x.reshape((n, c, prod(size))), border], 2)
     chosen = [_combined(size, one) for one in product(*taps)]
     index, weight = (cat(list(parts), 1) for parts in zip(*chosen, strict=True))
-    return _tap_sum(planes, index, weight).reshape((n, c, *out))
+    return _tap_sum.run(planes, index, weight).reshape((n, c, *out))
 
 
 @public(method=False)

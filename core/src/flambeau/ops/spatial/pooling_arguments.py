@@ -54,7 +54,6 @@ def window(
     shape = x._a.shape
     if type(shape) is not tuple:
         shape = tuple(shape)
-    # What is kept is kept by plain ints: 2.0 equals 2, alone and in a tuple, and lists change.
     if type(kernel_size) is not int:
         kernel_size = _integers(where, kernel_size, "kernel_size")
     if stride is not None and type(stride) is not int:
@@ -63,12 +62,12 @@ def window(
         padding = _integers(where, padding, "padding")
     if type(dilation) is not int:
         dilation = _integers(where, dilation, "dilation")
-    how = _settings(where, rank, shape, kernel_size, stride, padding, dilation, ceil_mode)
+    how = window_sizes(where, rank, shape, kernel_size, stride, padding, dilation, ceil_mode)
     return x.unsqueeze(0) if len(shape) == rank + 1 else x, how
 
 
 @lru_cache(maxsize=256)  # a network pools the same few shapes over and over
-def _settings(
+def window_sizes(
     where: str,
     rank: int,
     shape: Sizes,
@@ -78,6 +77,14 @@ def _settings(
     dilation: object,
     ceil_mode: bool,
 ) -> tuple[Sizes, Sizes, Sizes, Sizes]:
+    """Kernel size, stride, padding and dilation per dimension, checked, of inputs of a shape.
+
+    They are given as plain ints, alone or in tuples, by which the answer is kept: 2.0 equals 2, and
+    lists change.
+
+    Raises:
+        RuntimeError: the input has another rank or is empty, or a setting does not fit.
+    """
     kernel = per_dimension(where, rank, kernel_size, "kernel_size")
     step = kernel
     if stride is not None:

@@ -252,7 +252,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if n == 0:
         return digamma(x, out=out)
     x = x if x.dtype.fp else cast(x, D.get_default_dtype())
-    return deliver(_polygamma(x, n), out, input)
+    return deliver(_polygamma.run(x, n), out, input)
 
 
 @public(inplace="method")

@@ -180,9 +180,9 @@ def rfft(
     dims = tuple(range(x.dim() - signal_ndim, x.dim()))
     scale = math.prod(x._a.shape[d] for d in dims) ** -0.5 if normalized else 1.0
     if not onesided:
-        return view_as_real(_fft_c2c(cast(x, x.dtype.to_complex()), dims, True, scale))
-    z = _fft_r2c(x, dims[-1], scale)
-    return view_as_real(_fft_c2c(z, dims[:-1], True, 1.0) if dims[:-1] else z)
+        return view_as_real(_fft_c2c.run(cast(x, x.dtype.to_complex()), dims, True, scale))
+    z = _fft_r2c.run(x, dims[-1], scale)
+    return view_as_real(_fft_c2c.run(z, dims[:-1], True, 1.0) if dims[:-1] else z)
 
 
 @public
@@ -223,8 +223,8 @@ def irfft(
         raise RuntimeError(f"irfft(): signal_sizes={tuple(sizes)} have no elements")
     scale = math.prod(sizes) ** -0.5 if normalized else 1 / math.prod(sizes)
     if dims[:-1]:
-        z = _fft_c2c(z, dims[:-1], False, 1.0)
-    return _fft_c2r(z.narrow(-1, 0, n // 2 + 1), dims[-1], n, scale)
+        z = _fft_c2c.run(z, dims[:-1], False, 1.0)
+    return _fft_c2r.run(z.narrow(-1, 0, n // 2 + 1), dims[-1], n, scale)
 
 
 @public
@@ -295,9 +295,9 @@ def stft(
     scale = n_fft**-0.5 if normalized else 1.0
     last = frames.dim() - 1
     if onesided:
-        found = _fft_r2c(frames, last, scale)
+        found = _fft_r2c.run(frames, last, scale)
     else:
-        found = _fft_c2c(frames, (last,), True, scale)
+        found = _fft_c2c.run(frames, (last,), True, scale)
     found = found.transpose(-2, -1)
     return found if return_complex else view_as_real(found)
 
@@ -357,9 +357,9 @@ def istft(
     z = z.transpose(-2, -1)
     last, count = z.dim() - 1, z._a.shape[-2]
     if return_complex:
-        frames = _fft_c2c(z, (last,), False, scale)
+        frames = _fft_c2c.run(z, (last,), False, scale)
     else:
-        frames = _fft_c2r(z.narrow(-1, 0, n_fft // 2 + 1), last, n_fft, scale)
+        frames = _fft_c2r.run(z.narrow(-1, 0, n_fft // 2 + 1), last, n_fft, scale)
     weights = _centred(frames, window, width, n_fft)
     total = n_fft + hop * (count - 1)
     signal = _overlapped(frames * weights, hop, total)
