@@ -1,6 +1,6 @@
-/* Writing into arrays: assigning(general, copy, clear, limit) gives assigned(to, from), for an array of the same
-   shape or one number.  What has gaps or another dtype, or is broadcast, and numbers but zero for `limit`
-   bytes and more, is for general(to, from); from `limit` on the kernels copy and clear share the work. */
+/* Writing into arrays: assigning(general, copy, clear, fill, limit) gives assigned(to, from), for an array of the same
+   shape or one number.  What has gaps or another dtype, or is broadcast, is for general(to, from); from `limit` bytes
+   on the kernels share the work. */
 #include "arrays.h"
 #include "binding.h"
 
@@ -8,10 +8,11 @@
 
 #define CAPSULE "flambeau_native.assigning"
 #define MOST_ITEM 16
+#define WORD 8
 
 typedef struct {
     PyObject *general;
-    const Entry *copy, *clear;
+    const Entry *copy, *clear, *fill;
     Py_ssize_t limit;
 } Assigning;
 
@@ -27,34 +28,34 @@ static int is_zero(const char *item, Py_ssize_t itemsize) {
     return 1;
 }
 
-/* Writes an item everywhere: what is written already is doubled. */
-static void repeat(char *to, Py_ssize_t bytes, const char *item, Py_ssize_t itemsize) {
-    if (itemsize == 4) {
-        int32_t value;
-        memcpy(&value, item, sizeof value);
-        for (Py_ssize_t i = 0; i < bytes; i += 4) memcpy(to + i, &value, sizeof value);
-        return;
-    }
-    memcpy(to, item, (size_t)itemsize);
-    for (Py_ssize_t done = itemsize; done < bytes; done *= 2)
-        memcpy(to + done, to, (size_t)(done < bytes - done ? done : bytes - done));
+/* Writes `length` bytes by a kernel, with another number that it takes. */
+static void put(const Entry *kernel, char *to, const char *from, Py_ssize_t length, int64_t number) {
+    void *pointers[] = {to, (void *)(uintptr_t)from};
+    const int64_t sizes[] = {length, number};
+    const char *error = NULL, *failure = NULL;
+    const Args packed = {pointers, sizes, NULL, threads_of_kernels(), &error, &failure};
+    kernel->row->kernel(&packed);
 }
 
-/* Writes `length` bytes, of one item where `itemsize` is not 0. */
-static void put(char *to, const char *from, Py_ssize_t length, Py_ssize_t itemsize, const Entry *kernel) {
-    if (kernel != NULL) {
-        void *pointers[] = {to, (void *)(uintptr_t)from};
-        const int64_t sizes[] = {length, 0};
-        const char *error = NULL, *failure = NULL;
-        const Args packed = {pointers, sizes, NULL, threads_of_kernels(), &error, &failure};
-        kernel->row->kernel(&packed);
-    } else if (itemsize == 0) {
-        memmove(to, from, (size_t)length);
-    } else if (is_zero(from, itemsize)) {
-        memset(to, 0, (size_t)length);
+/* Writes an item everywhere. */
+static void put_item(const Assigning *a, char *to, Py_ssize_t length, const char *item, Py_ssize_t itemsize) {
+    if (is_zero(item, itemsize)) {
+        if (length >= a->limit) put(a->clear, to, NULL, length, 0);
+        else memset(to, 0, (size_t)length);
+    } else if (itemsize <= WORD) {
+        char word[WORD];
+        int64_t number;
+        for (Py_ssize_t i = 0; i < WORD; i += itemsize) memcpy(word + i, item, (size_t)itemsize);
+        memcpy(&number, word, sizeof number);
+        put(a->fill, to, NULL, length, number);
     } else {
-        repeat(to, length, from, itemsize);
+        for (Py_ssize_t i = 0; i < length; i += itemsize) memcpy(to + i, item, (size_t)itemsize);
     }
+}
+
+static void put_array(const Assigning *a, char *to, Py_ssize_t length, const char *from) {
+    if (length >= a->limit) put(a->copy, to, from, length, 0);
+    else memmove(to, from, (size_t)length);
 }
 
 static PyObject *call_assigned(PyObject *self, PyObject *const *args, Py_ssize_t count) {
@@ -71,20 +72,12 @@ static PyObject *call_assigned(PyObject *self, PyObject *const *args, Py_ssize_t
     char item[MOST_ITEM]; /* which may be one of those that are written */
     if (is_number) memcpy(item, from->memory, (size_t)itemsize);
     if (length == 0) Py_RETURN_NONE;
-    const Entry *kernel = NULL;
-    if (length >= a->limit) {
-        if (is_number && !is_zero(item, itemsize)) goto general;
-        kernel = is_number ? a->clear : a->copy;
-    }
     char *memory = to->memory;
-    const char *source = is_number ? item : from->memory;
-    if (length <= SHORT_BYTES) {
-        put(memory, source, length, is_number ? itemsize : 0, kernel);
-    } else {
-        Py_BEGIN_ALLOW_THREADS
-        put(memory, source, length, is_number ? itemsize : 0, kernel);
-        Py_END_ALLOW_THREADS
-    }
+    const char *source = from->memory;
+    PyThreadState *state = length > SHORT_BYTES ? PyEval_SaveThread() : NULL;
+    if (is_number) put_item(a, memory, length, item, itemsize);
+    else put_array(a, memory, length, source);
+    if (state != NULL) PyEval_RestoreThread(state);
     Py_RETURN_NONE;
 general:
     return call_general(a->general, args, count);
@@ -99,17 +92,18 @@ static const Entry *entry_with(PyObject *function, const char *arguments) {
 }
 
 PyObject *make_assigning(PyObject *self, PyObject *args) {
-    PyObject *general, *copy, *clear;
+    PyObject *general, *copy, *clear, *fill;
     Py_ssize_t limit;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOn:assigning", &general, &copy, &clear, &limit)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOOOn:assigning", &general, &copy, &clear, &fill, &limit)) return NULL;
     const Entry *copies = entry_with(copy, "wrii"), *clears = copies == NULL ? NULL : entry_with(clear, "wi");
-    if (clears == NULL) return NULL;
+    const Entry *fills = clears == NULL ? NULL : entry_with(fill, "wii");
+    if (fills == NULL) return NULL;
     PyObject *capsule;
     Assigning *a = kept_by(&capsule, sizeof *a, CAPSULE, drop);
     if (a == NULL) return NULL;
     Py_INCREF(general);
-    *a = (Assigning){general, copies, clears, limit};
+    *a = (Assigning){general, copies, clears, fills, limit};
     static PyMethodDef method = {"assigned", (PyCFunction)(void (*)(void))call_assigned, METH_FASTCALL,
                                  "Writes an array or a number into an array."};
     PyObject *function = PyCFunction_NewEx(&method, capsule, NULL);

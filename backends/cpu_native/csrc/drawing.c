@@ -25,7 +25,7 @@ typedef struct {
     Case of[MOST_CASES];
 } Drawing;
 
-static PyObject *lock_name, *enter_name, *exit_name, *engine_name, *memory_name, *waiting_name;
+static PyObject *lock_name, *acquire_name, *release_name, *engine_name, *memory_name, *waiting_name;
 
 static void drop(PyObject *capsule) {
     Drawing *d = PyCapsule_GetPointer(capsule, CAPSULE);
@@ -107,13 +107,13 @@ static int draw_alone(const Drawing *d, const Case *of, PyObject *array, Py_ssiz
     const int64_t size = length / itemsize;
     if (size == 0) return 1;
     PyObject *lock = PyObject_GetAttr(generator, lock_name), *entered = NULL;
-    if (lock != NULL) entered = PyObject_CallMethodObjArgs(lock, enter_name, NULL);
+    if (lock != NULL) entered = PyObject_CallMethodObjArgs(lock, acquire_name, NULL);
     int is_done = 0;
     if (entered != NULL) {
         PyObject *type, *value, *trace;
         is_done = draw(of, of->serial != NULL && size < d->few, a, length, size, floats, generator);
         PyErr_Fetch(&type, &value, &trace);
-        PyObject *left = PyObject_CallMethodObjArgs(lock, exit_name, Py_None, Py_None, Py_None, NULL);
+        PyObject *left = PyObject_CallMethodObjArgs(lock, release_name, NULL);
         if (left == NULL) is_done = 0;
         if (left != NULL || type != NULL) PyErr_Restore(type, value, trace);
         Py_XDECREF(left);
@@ -205,12 +205,12 @@ static int read_case(Drawing *d, PyObject *given) {
 static int know_names(void) {
     if (waiting_name != NULL) return 1;
     lock_name = PyUnicode_InternFromString("lock");
-    enter_name = PyUnicode_InternFromString("__enter__");
-    exit_name = PyUnicode_InternFromString("__exit__");
+    acquire_name = PyUnicode_InternFromString("acquire");
+    release_name = PyUnicode_InternFromString("release");
     engine_name = PyUnicode_InternFromString("engine");
     memory_name = PyUnicode_InternFromString("memory");
     waiting_name = PyUnicode_InternFromString("next_normal");
-    return lock_name && enter_name && exit_name && engine_name && memory_name && waiting_name;
+    return lock_name && acquire_name && release_name && engine_name && memory_name && waiting_name;
 }
 
 PyObject *make_drawing(PyObject *self, PyObject *args) {

@@ -69,6 +69,27 @@ static void clear_step(const void *context, int64_t begin, int64_t end) {
 /* `count` bytes of zeros. */
 static void clear(const Args *k) { split(clear_step, k->p, k->n[0], team(k, k->n[0] / 4)); }
 
+/* The bytes of an item, repeated up to a word, all over. */
+typedef struct {
+    char *out;
+    int64_t word;
+} Fill;
+
+WIDE static void fill_step(const void *context, int64_t begin, int64_t end) {
+    const Fill *c = context;
+    char *out = c->out;
+    const int64_t word = c->word;
+    for (int64_t i = begin; i < end; i++) memcpy(out + i * 8, &word, sizeof word);
+}
+
+/* `count` bytes of a word that begins anew after each eight. */
+static void fill(const Args *k) {
+    const Fill c = {k->p[0], k->n[1]};
+    const int64_t words = k->n[0] / 8;
+    split(fill_step, &c, words, team(k, words * 2));
+    memcpy(c.out + words * 8, &c.word, (size_t)(k->n[0] - words * 8));
+}
+
 /* start + step i: floats in double, rounded twice and then to T; integers modulo their range. */
 #define COUNTED 1024
 typedef struct {
@@ -191,6 +212,6 @@ const Row moving_rows[] = {
     {"ones_on_diagonal_f32", "wii", "t01", ones_on_diagonal_f32},
     {"ones_on_diagonal_f64", "wii", "t01", ones_on_diagonal_f64},
     {"ones_on_diagonal_i64", "wii", "t01", ones_on_diagonal_i64},
-    {"copy", "wrii", "b(0+1),b0", copy}, {"clear", "wi", "b0", clear},
+    {"copy", "wrii", "b(0+1),b0", copy}, {"clear", "wi", "b0", clear}, {"fill", "wii", "b0", fill},
     {NULL, NULL, NULL, NULL},
 };

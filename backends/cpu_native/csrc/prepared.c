@@ -62,7 +62,7 @@ static void let_go(Answer *a) {
     PyMem_Free(a);
 }
 
-/* Settings are plain values and tuples of such; nothing else is looked up. */
+/* Settings are plain values and tuples of such; nothing else is asked about. */
 static int is_setting(PyObject *value, int depth) {
     if (value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value)) return 1;
     if (depth || !PyTuple_CheckExact(value)) return 0;
@@ -145,6 +145,12 @@ static int hold_dense(Held *held, PyObject *array) {
     return 0;
 }
 
+static int are_settings(const Prepared *p, PyObject *const *args) {
+    for (Py_ssize_t i = 0; i < p->count; i++)
+        if (!p->is_array[i] && !is_setting(args[i], 0)) return 0;
+    return 1;
+}
+
 /* What decides about a call, of which the arrays are held; `set` is where it is looked for.  0 without an
    exception if the call is none to look up. */
 static int read_given(const Prepared *p, PyObject *const *args, Given *given, Open *open, unsigned *set) {
@@ -154,10 +160,7 @@ static int read_given(const Prepared *p, PyObject *const *args, Given *given, Op
         PyObject *arg = args[i];
         g->what = arg;
         g->rank = -1;
-        if (!p->is_array[i] || arg == Py_None) {
-            if (!is_setting(arg, 0)) return 0;
-            continue;
-        }
+        if (!p->is_array[i] || arg == Py_None) continue;
         if ((PyObject *)Py_TYPE(arg) != p->type || open->count == MAX_ARRAYS - MOST_MADE) return 0;
         const Py_buffer *buffer = &open->held[open->count].buffer;
         if (!hold_dense(&open->held[open->count], arg)) return 0;
@@ -366,6 +369,7 @@ static PyObject *call_prepared(PyObject *self, PyObject *const *args, Py_ssize_t
     }
     PyObject *all = NULL, *result = NULL;
     if (a != NULL) a->users++;
+    else is_asked = is_asked && are_settings(p, args);
     if ((a == NULL || a->run == NULL) && (all = tuple_of(args, count)) == NULL) goto ended;
     if (a == NULL && is_asked && (a = ask(p, given, all, set)) == NULL) goto ended;
     if (a != NULL && a->run != NULL) {

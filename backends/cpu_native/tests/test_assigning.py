@@ -6,10 +6,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import flambeau
 from flambeau_native.extension import native
 from flambeau_native.kernels import KERNELS, elementwise
 from flambeau_numpy.allocator import THRESHOLD
-from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_numpy.dtypes import BFLOAT16, TO_NUMPY
+from flambeau_numpy.extending import KERNELS as NUMPY
 
 SHAPES = [(), (1,), (0,), (7,), (2, 3), (0, 3), (2, 1, 4), (33, 129), (THRESHOLD // 2 + 3,)]
 DTYPES = [np.float32, np.float64, np.int64, np.bool_, np.uint8, np.float16, np.complex64]
@@ -112,25 +114,72 @@ def test_the_general_function_gets_what_is_not_taken():
         raise LookupError(len(args))
 
     a = np.ones(40, np.float32)
-    assign = native.assigning(general, native.copy, native.clear, 100)
+    assign = native.assigning(general, native.copy, native.clear, native.fill, 100)
     for to, value in [
         (a, None),
         (1, a),
         (a, a[:3]),
         (a, a.astype("f8")),
-        (a, number(1, "f4")),
         (a, 1.0),
     ]:
         with pytest.raises(LookupError, match="2"):
             assign(to, value)
-    assign(a, number(0, "f4"))
-    assert not a.any()
+    for value in (0, 1.5):
+        assign(a, number(value, "f4"))
+        assert (a == value).all()
     assign(a, np.arange(40, dtype="f4"))
     assert a[39] == 39
     for wrong in [(), (a,), (a, a, a)]:
         with pytest.raises(TypeError, match=f"got {len(wrong)}"):
             assign(*wrong)
     with pytest.raises(ValueError, match="clear does not take"):
-        native.assigning(general, native.clear, native.clear, 100)
+        native.assigning(general, native.clear, native.clear, native.fill, 100)
     with pytest.raises((TypeError, ValueError)):
-        native.assigning(general, len, native.clear, 100)
+        native.assigning(general, len, native.clear, native.fill, 100)
+    with pytest.raises(ValueError, match="clear does not take"):
+        native.assigning(general, native.copy, native.clear, native.clear, 100)
+
+
+@pytest.mark.parametrize("dtype", TO_NUMPY, ids=str)
+def test_new_arrays_of_a_number_are_those_of_numpy(dtype):
+    kind = TO_NUMPY[dtype]
+    values = [0, 0.0, -0.0, 1, 1.0, True, False, -1, -2.5, 300, 1 << 40]
+    values += [] if kind.kind in "iu" else [np.inf, np.nan]
+    values += [1 + 2j, complex(-0.0, 0.0)] if kind.kind == "c" else []
+    for value in values:
+        for shape in [(), (3,), (0, 2), (33, 129), (THRESHOLD // kind.itemsize + 3,)]:
+            for _ in range(2):  # made, and kept
+                found, wanted = (
+                    KERNELS["full"](shape, value, dtype),
+                    NUMPY["full"](shape, value, dtype),
+                )
+                assert (found.dtype, found.shape) == (kind, shape)
+                assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", TO_NUMPY, ids=str)
+@pytest.mark.parametrize("kernels", [KERNELS, NUMPY], ids=["compiled", "numpy"])
+def test_arrays_that_nobody_fills_have_values_of_their_dtype(kernels, dtype):
+    for shape in [(), (3,), (0, 2), (THRESHOLD + 1,)]:
+        np.full(shape, 255, np.uint8)  # in whose memory they may be
+        made = kernels["full"].empty(shape, dtype)
+        assert (made.dtype, made.shape) == (TO_NUMPY[dtype], shape)
+        assert made.flags.c_contiguous and made.flags.writeable
+        if made.dtype == np.bool_:
+            assert not made.any()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_write_a_number_that_is_shorter_than_a_word(threads):
+    count = flambeau.get_num_threads()
+    flambeau.set_num_threads(threads)
+    try:
+        for size in (8 * THRESHOLD + 5, 8 * THRESHOLD + 7):
+            room = np.zeros(size + 2, np.uint8)
+            KERNELS["assign"](room[1:-1], number(7, np.uint8))
+            assert (room[1:-1] == 7).all() and not room[[0, -1]].any()
+            words = np.zeros(size, np.uint16)
+            KERNELS["assign"](words, number(515, np.uint16))
+            assert (words == 515).all()
+    finally:
+        flambeau.set_num_threads(count)

@@ -10,6 +10,7 @@ from flambeau_native.extension import native
 from flambeau_native.kernels import KERNELS as COMPILED
 from flambeau_native.kernels._casts import convert, convert_into
 from flambeau_numpy.casts import offer_casts, recast
+from flambeau_numpy.dtypes import FROM_NUMPY
 
 HALF, BFLOAT = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -187,3 +188,21 @@ def test_rows_of_sixteen_bits_are_computed_in_float32_and_rounded_once(kind):
         strict=True,
     ):
         agree(found, wanted.astype(kind))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("pair", [(SINGLE, DOUBLE), (DOUBLE, SINGLE)], ids=["wider", "narrower"])
+def test_precisions_change_by_one_call_whatever_the_layout(pair):
+    before, after = pair
+    row = values_of(before)[:60_000]
+    wanted = by_numpy(row, after)
+    for take in (
+        lambda a: a,
+        lambda a: a[7].reshape(()),
+        lambda a: a[:0].reshape(0, 3),
+        lambda a: a[::7],
+        lambda a: a.reshape(200, 300).T,
+        lambda a: np.broadcast_to(a[:5], (3, 5)),
+    ):
+        found = np.asarray(COMPILED["cast"](take(row), FROM_NUMPY[after]))
+        agree(found, take(wanted))

@@ -232,6 +232,20 @@ def test_large_powers_are_exactly_those_of_numpy(dtype, exponent):
     np.testing.assert_array_equal(COMPILED["pow"](x, b), NUMPY["pow"](x, b))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exponent", [2, 3, 4, 0.5, -1, 1, 0, 2.5])
+@pytest.mark.parametrize("dtype", [*DTYPES, np.float16, np.int64])
+def test_powers_of_any_layout_are_those_of_numpy_without_a_warning(dtype, exponent):
+    values = [0.0, -0.0, 1.5, -2.0, 3e25, -7e300, 65504.0, np.inf, -np.inf, np.nan, 1e-30]
+    with np.errstate(all="ignore"):
+        row = np.array(values * 300).astype(dtype)
+        b = np.asarray(exponent, np.float64).astype(dtype)
+    for x in (row, row[:1].reshape(()), row[:0], row[::3], row[:3297].reshape(157, 21).T):
+        found, wanted = COMPILED["pow"](x, b), NUMPY["pow"](x, b)
+        np.testing.assert_array_equal(found, wanted)
+        assert type(found) is not np.ndarray or found.dtype == dtype
+
+
 OPERANDS = [
     ((LARGE,), (LARGE,)),
     ((FRESH,), (FRESH,)),

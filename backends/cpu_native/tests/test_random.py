@@ -225,16 +225,16 @@ class Broken(Generator):
         outer = self
 
         class Lock:
-            def __enter__(self):
-                if place == "enter":
-                    raise LookupError("enter")
+            def acquire(self):
+                if place == "acquire":
+                    raise LookupError("acquire")
                 outer.holders += 1
                 outer.entered += 1
 
-            def __exit__(self, *exc):
+            def release(self):
                 outer.holders -= 1
-                if place == "exit":
-                    raise LookupError("exit")
+                if place == "release":
+                    raise LookupError("release")
 
         class Engine:
             def memory(self):
@@ -247,7 +247,7 @@ class Broken(Generator):
             self.next_normal = "no number"
 
 
-@pytest.mark.parametrize("place", ["enter", "exit", "memory", "nowhere", "waiting"])
+@pytest.mark.parametrize("place", ["acquire", "release", "memory", "nowhere", "waiting"])
 @pytest.mark.parametrize("name", ["normal", "normal_"])
 def test_a_generator_is_free_again_after_what_fails(name, place):
     generator = Broken(place)
@@ -255,13 +255,13 @@ def test_a_generator_is_free_again_after_what_fails(name, place):
     for call in (1, 2):
         with pytest.raises((LookupError, RuntimeError, TypeError)) as error:
             random.KERNELS[name](*given, generator)
-        if place in ("enter", "exit", "memory"):
+        if place in ("acquire", "release", "memory"):
             assert error.value.args == (place,)
-        assert generator.holders == 0 and generator.entered == (0 if place == "enter" else call)
+        assert generator.holders == 0 and generator.entered == (0 if place == "acquire" else call)
 
 
 def test_nothing_is_locked_where_nothing_is_drawn():
-    generator = Broken("enter")
+    generator = Broken("acquire")
     assert random.KERNELS["uniform"]((0, 3), 0.0, 1.0, plugin.float32, generator).shape == (0, 3)
     random.KERNELS["uniform_"](np.ones((2, 0), "f4"), 0.0, 1.0, generator)
 

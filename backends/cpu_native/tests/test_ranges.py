@@ -110,3 +110,26 @@ def test_what_is_no_size_is_refused_in_the_same_words(wrong):
             fb.eye(*wrong, device=device)
         said.append((type(error.value), str(error.value)))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: fb.eye(3) * x,
+        lambda x: fb.eye(3, 2) + x[:, :2],
+        lambda x: fb.linspace(-1, 7, 3) * x,
+        lambda x: fb.linspace(0, 1, 3, dtype=fb.float64) * x,
+        lambda x: fb.empty(3).fill_(2) * x,
+        lambda x: fb.randn_like(x) * x,
+    ],
+    ids=["eye", "broad eye", "linspace", "double linspace", "empty", "randn_like"],
+)
+def test_what_a_compiled_function_makes_in_one_is_seen_by_its_plan(program):
+    x = fb.arange(9.0).reshape(3, 3)
+    compiled = fb.compile(program)
+    for seed in range(5):
+        fb.manual_seed(seed)
+        wanted = program(x)
+        fb.manual_seed(seed)
+        assert fb.equal(compiled(x), wanted)
+    assert compiled.explain().replays == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from threading import RLock
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ _SMALL = 128  # below this, drawing word by word beats the bounded-integer machi
 class Generator(Protocol):
     """What kernels that draw know of the generator that they are given."""
 
-    lock: AbstractContextManager[object]
+    lock: RLock
     next_normal: float | None
 
     @property

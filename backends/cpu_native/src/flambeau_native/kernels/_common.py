@@ -180,31 +180,23 @@ def _one_call(
     return native.whole(general, cases, THRESHOLD, large, dtype)
 
 
-def unary(
-    name: str, function: str = "", smallest: int = 0, general: Kernel | None = None
-) -> Kernel:
-    """A kernel ``(a, *numbers)`` from the compiled functions `function` (default: `name`).
-
-    Arrays of fewer than `smallest` elements are left to NumPy, where one ufunc call is faster.
-    """
+def unary(name: str, function: str = "", general: Kernel | None = None) -> Kernel:
+    """A kernel ``(a, *numbers)`` from the compiled functions `function` (default: `name`)."""
     general = general or otherwise(name)
     find = compiled(function or name).get
 
     def kernel(a: Array, *numbers: float) -> Any:
-        size = a.size
-        if size < smallest:
-            return general(a, *numbers)
         run = find(a.dtype)
         if not a.flags.c_contiguous:
             if run is None or not (a := a.copy(copy_order(a))).flags.c_contiguous:
                 return general(a, *numbers)
         if run is not None:
             out = made_like(a)
-            run(out, a, size, *numbers)
+            run(out, a, a.size, *numbers)
             return out
         return general(a, *numbers)
 
-    return kernel if smallest else whole(kernel, function or name)
+    return whole(kernel, function or name)
 
 
 def in_place(name: str, kernel: Kernel, smallest: int = 0) -> Kernel:

@@ -6,14 +6,17 @@ compiled code.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import copysign, inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flambeau_native import extension
 from flambeau_native.extension import native
 from flambeau_native.kernels._casts import convert_into
 from flambeau_native.kernels._common import (
+    BOOL,
     FLOAT32,
     FLOAT64,
     INT64,
@@ -36,7 +39,7 @@ from flambeau_native.kernels._common import (
 from flambeau_native.kernels._writing import writing_kernels
 from flambeau_numpy import pointwise
 from flambeau_numpy.casts import HALVES, copy_order
-from flambeau_numpy.extending import FOREIGN, THRESHOLD, TO_NUMPY, empty, empty_like
+from flambeau_numpy.extending import FOREIGN, FROM_NUMPY, THRESHOLD, TO_NUMPY, empty, empty_like
 from flambeau_numpy.extending.parts import BINARY, ROUNDING, UNARY
 
 if TYPE_CHECKING:
@@ -49,7 +52,6 @@ _FEW_HALVES = 1024  # 16-bit floats
 _FEWEST_DIVISIONS = 32  # elements, below which NumPy is as fast
 _LEAST_CAST = 512  # elements
 _SMALLEST = 1024  # elements, below which NumPy's copy is as fast
-_SQUARED_FROM = 4096  # bytes
 # What is written as its bits: NumPy exports no buffers of these dtypes, and fills number by number.
 _BITS = {dtype: WORD if dtype.itemsize == 2 else np.dtype(np.uint8) for dtype in FOREIGN}
 _LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops are as fast
@@ -73,16 +75,29 @@ def _convert(dst: Array, src: Array) -> None:
 
 
 def fill_(a: Array, value: object) -> None:
-    if a.nbytes >= THRESHOLD and a.flags.c_contiguous and _is_clear(value):
-        native.clear(memory_of(a), a.nbytes)
+    if a.nbytes >= THRESHOLD and a.flags.c_contiguous and isinstance(value, (int, float, complex)):
+        KERNELS["assign"](a, _full((), value, FROM_NUMPY[a.dtype]))
     else:
         _fill(a, value)
 
 
 def full(shape: tuple[int, ...], value: complex, dtype: DType) -> Array:
-    if (type(value) is int and value == 0) or _is_clear(value):
+    if value == 0 and (type(value) is int or _is_clear(value)):
         return zeros(shape, TO_NUMPY[dtype])
-    return _full(shape, value, dtype)
+    out = made(shape, TO_NUMPY[dtype])
+    KERNELS["assign"](out, _item(value, dtype))
+    return out
+
+
+@lru_cache(maxsize=256, typed=True)  # the same few numbers over and over, of which 0.0 is none
+def _item(value: complex, dtype: DType) -> Array:
+    return _full((), value, dtype)
+
+
+def unfilled(shape: tuple[int, ...], dtype: DType) -> Array:
+    """An array of whatever its memory has; of bools, which have two values only, of False."""
+    kind = TO_NUMPY[dtype]
+    return zeros(shape, kind) if kind is BOOL else made(shape, kind)
 
 
 def identity(rows: int, columns: int, dtype: DType) -> Array:
@@ -120,6 +135,29 @@ def clone(a: Array) -> Any:
     if a.nbytes < THRESHOLD or not a.flags.c_contiguous:
         return a.copy(copy_order(a))
     return copied(a)
+
+
+def _make_cast() -> Kernel:
+    """Of single precision to double and back; the others are NumPy's."""
+    general, double, single = otherwise("cast"), FROM_NUMPY[FLOAT64], FROM_NUMPY[FLOAT32]
+
+    def of(function: Kernel, before: np.dtype, after: np.dtype) -> Kernel:
+        dtype = FROM_NUMPY[after]
+        return native.whole(  # type: ignore[no-any-return]
+            lambda a: general(a, dtype), ((before, function),), THRESHOLD, empty, after
+        )
+
+    widened = of(native.cast_f32_f64, FLOAT32, FLOAT64)
+    narrowed = of(native.cast_f64_f32, FLOAT64, FLOAT32)
+
+    def cast(a: Array, dtype: DType) -> object:
+        if dtype is double and a.dtype is FLOAT32:
+            return widened(a)
+        if dtype is single and a.dtype is FLOAT64:
+            return narrowed(a)
+        return general(a, dtype)
+
+    return cast
 
 
 def _large_unary(name: str, general: Kernel | None = None) -> Kernel:
@@ -204,30 +242,29 @@ def _make_clamp() -> dict[str, Kernel]:
 
 
 def _make_pow() -> dict[str, Kernel]:
-    general, general_, square = otherwise("pow"), otherwise("pow_"), _large_unary("square")
-    root, in_one = _large_unary("sqrt"), {2: "square", 3: "cube", 0.5: "sqrt"}
+    general, general_, in_one = otherwise("pow"), otherwise("pow_"), {2: "square", 3: "cube"}
+    in_one |= {0.5: "sqrt"}
     runs = {exponent: compiled(name) for exponent, name in in_one.items()}
-    cube = _large_unary("cube", lambda a: a * a * a)
     power_of_two = _large_unary("exp2", lambda a: general(np.float32(2), a))
 
+    def of(exponent: float) -> Kernel:
+        name = in_one[exponent]
+        numpys = lambda a: general(a, np.array(exponent, a.dtype))  # noqa: E731
+        return whole(_large_unary(name, numpys), name, (FLOAT32, FLOAT64))
+
+    square = of(2)
+    powers = {exponent: of(exponent) for exponent in in_one} | {4: lambda a: square(square(a))}
+
     def power(a: Array, b: Array) -> object:
-        if not a.ndim and b.size >= _SMALLEST and b.dtype == FLOAT32 and a == 2:
+        if not b.ndim:
+            dtype = a.dtype
+            if dtype is FLOAT32 or dtype is FLOAT64:
+                if (alone := powers.get(b.item())) is not None:
+                    return alone(a)
+            elif a.size >= _FEW_HALVES and dtype in HALVES and b == 2:
+                return square(a)
+        elif not a.ndim and b.size >= _SMALLEST and b.dtype == FLOAT32 and a == 2:
             return power_of_two(b) if b.flags.c_contiguous else general(a, b)
-        if a.itemsize == 2:
-            if a.size >= _FEW_HALVES and not b.ndim and a.dtype in HALVES and b == 2:
-                return square(a)
-        elif a.nbytes >= _SQUARED_FROM and not b.ndim and a.dtype.kind == "f":
-            exponent = b.item()
-            if exponent == 2:
-                return square(a)
-            if exponent == 3:
-                return cube(a)
-            if a.nbytes < THRESHOLD:
-                return general(a, b)
-            if exponent == 4:
-                return square(square(a))
-            if exponent == 0.5:
-                return root(a)
         return general(a, b)
 
     def power_(a: Array, b: Array) -> None:
@@ -301,7 +338,7 @@ def _make_multiply_add() -> dict[str, Kernel]:
 
 # Functions whose loops read an element once: those of sin and cos look at it again afterwards.
 _READ_ONCE = "neg abs exp log log1p tanh sqrt square reciprocal floor ceil trunc round"
-_EXACT = (*"neg abs sqrt square add sub mul div".split(), *ROUNDING)
+_EXACT = (*"neg abs sqrt square reciprocal add sub mul div".split(), *ROUNDING)
 _FUNCTIONS = ("neg", "abs", "exp", "log", "log1p", "sin", "cos", "tanh", "sqrt", "square")
 # And from how many bytes on NumPy takes longer for an operand that repeats.
 _ARITHMETIC = dict.fromkeys(("add", "sub", "mul", "div"), 8192) | dict.fromkeys(
@@ -322,7 +359,7 @@ KERNELS: dict[str, Kernel] = {
     "erf": unary("erf"),
     "sign": unary("sign"),
     "rsqrt": unary("rsqrt"),
-    "reciprocal": unary("reciprocal", smallest=8192),
+    "reciprocal": unary("reciprocal"),
 }
 
 if native is not None:
@@ -338,8 +375,10 @@ if native is not None:
     for _division in ("fmod", "remainder", "floor_divide"):
         KERNELS |= _make_division(_division)
     _ONES = compiled("ones_on_diagonal") | {INT64: native.ones_on_diagonal_i64}
-    full.identity = identity  # type: ignore[attr-defined]
+    full.identity, full.empty = identity, unfilled  # type: ignore[attr-defined]
     KERNELS |= {"fill_": fill_, "full": full}
+    if extension.READS_ARRAYS:
+        KERNELS["cast"] = _make_cast()
     # The loops of NumPy give the same bits.
     for _name in "eq ne lt le gt ge".split():
         KERNELS[_name] = whole_comparison(KERNELS.get(_name, NUMPY[_name]), _name)
@@ -347,4 +386,6 @@ if native is not None:
         KERNELS[_name] = whole(KERNELS[_name], _name, (FLOAT32, FLOAT64))
         if (_general := KERNELS.get(f"{_name}_", NUMPY.get(f"{_name}_"))) is not None:
             KERNELS[f"{_name}_"] = whole_in_place(_general, _name, (FLOAT32, FLOAT64))
-    KERNELS["assign"] = native.assigning(_convert, native.copy, native.clear, THRESHOLD)
+    KERNELS["assign"] = native.assigning(
+        _convert, native.copy, native.clear, native.fill, THRESHOLD
+    )

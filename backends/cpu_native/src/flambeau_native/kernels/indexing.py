@@ -57,7 +57,7 @@ def _flat(a: Array, index: Array) -> bool:
 
 
 def _prepare_take(a: Array, rows: Array, *settings: object) -> object:
-    if rows.dtype != INT64 or not a.size or a.dtype.kind == "V":
+    if rows.dtype != INT64 or not rows.ndim or not a.size or a.dtype.kind == "V":
         return None
     shape, width = (*rows.shape, *a.shape[1:]), a.nbytes // a.shape[0]
     words, forms = _WORDS.get(width), (form(shape, a.dtype),)
@@ -67,7 +67,9 @@ def _prepare_take(a: Array, rows: Array, *settings: object) -> object:
 
 
 def _take(a: Array, rows: Array, *settings: object) -> Array:
-    return a.take(rows, 0)
+    if rows.ndim and a.flags.c_contiguous:  # others are copied first
+        return a.take(rows, 0)
+    return _index(a, (rows,))  # type: ignore[no-any-return]
 
 
 take = prepared("take", "aa", _prepare_take, _take)
@@ -77,8 +79,7 @@ embedding = prepared("embedding", "aass", _prepare_take, _take)
 
 
 def index(a: Array, indices: Indices) -> Array:
-    rows = indices[0]
-    if len(indices) == 1 and rows is not None and rows.ndim and a.flags.c_contiguous:
+    if len(indices) == 1 and (rows := indices[0]) is not None:
         return take(a, rows)
     return _index(a, indices)
 

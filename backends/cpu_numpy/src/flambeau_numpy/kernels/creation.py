@@ -28,13 +28,22 @@ def full(shape: tuple[int, ...], value: object, dtype: DType) -> Array:
     return made
 
 
+def unfilled(shape: tuple[int, ...], dtype: DType) -> Array:
+    """An array of whatever its memory has; of bools, which have two values only, of False."""
+    kind = TO_NUMPY[dtype]
+    return zeros(shape, kind) if kind == np.bool_ else empty(shape, kind)
+
+
+full.empty = unfilled  # type: ignore[attr-defined]
+
+
 def fill(array: Array, value: object) -> None:
     """Write `value` everywhere, converted as C does: integers wrap, floats overflow to infinity."""
     if array.itemsize == 1 and array.dtype in EIGHTHS:
         array[...] = to_float8(np.array(value), array.dtype)
         return
-    if type(value) is float and array.dtype == FLOAT16:
-        value = recast(np.array(value), FLOAT16)[()]
+    if isinstance(value, (int, float)) and array.dtype == FLOAT16:
+        value = recast(np.array(float(value)), FLOAT16)[()]
     try:
         if type(value) is float and not -_LARGE < value < _LARGE:
             _fill_quietly(array, value)
