@@ -66,6 +66,7 @@ FORWARD = {
     "embedding": "F.embedding(i, m)",
     "index_select": "m.index_select(0, i)",
     "index": "m[i]",
+    "index of a vector": "x[order]",
     "gather": "m.gather(1, columns)",
     "boolean mask": "x[mask]",
     "sort": "x.sort()",
@@ -79,6 +80,9 @@ FORWARD = {
     "randn": "t.randn(size)",
     "randperm": "t.randperm(size)",
     "zeros": "t.zeros(size)",
+    "ones": "t.ones(size)",
+    "full": "t.full((size,), 0.5)",
+    "empty": "t.empty(size)",
     "arange": "t.arange(size)",
     "linspace": "t.linspace(0, 1, size)",
     "eye": "t.eye(side)",
@@ -102,6 +106,7 @@ INPLACE = {
     "mul_": "x.mul_(1.0)",
     "copy_": "x.copy_(y)",
     "zero_": "x.zero_()",
+    "fill_": "x.fill_(0.5)",
     "slice assignment": "x[2:5] = 1.0",
 }
 _SAME = "abs neg exp2 tanh sigmoid relu sin log1p floor frac sign nan_to_num logical_not erf"
