@@ -160,7 +160,7 @@ def whole_comparison(general: Kernel, name: str) -> Kernel:
     return _one_call(general, name, (FLOAT32, FLOAT64, INT64), empty, BOOL)
 
 
-def whole_in_place(general: Kernel, name: str, dtypes: Sequence[Any]) -> Kernel:
+def whole_in_place(general: Kernel, name: str, dtypes: Sequence[Any] = _EXPORTED) -> Kernel:
     """The same of a kernel that writes into its first array."""
     return _one_call(general, name, dtypes, None)
 
@@ -214,7 +214,7 @@ def in_place(name: str, kernel: Kernel, smallest: int = 0) -> Kernel:
         else:
             run(a, a, a.size, *numbers)
 
-    return kernel_
+    return kernel_ if smallest else whole_in_place(kernel_, name)
 
 
 def binary(name: str, function: str = "", general: Kernel | None = None) -> Kernel:

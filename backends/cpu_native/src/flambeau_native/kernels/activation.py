@@ -35,6 +35,18 @@ def _make_relu() -> Kernel:
     return silent(relu)
 
 
+def _make_relu_() -> Kernel:
+    large, maximum, zero, few = in_place("relu", KERNELS["relu"]), np.maximum, ZERO, FEW_RELU
+
+    def relu_(a: Array) -> None:
+        if a.size < few:
+            maximum(a, zero[a.dtype], a)
+        else:
+            large(a)
+
+    return silent(relu_)
+
+
 def _forward(name: str) -> Kernel:
     find, general = compiled(name).get, halves_by(lambda: forward, otherwise(name))
 
@@ -139,5 +151,5 @@ KERNELS: dict[str, Kernel] = {
 
 _IN_PLACE = "sigmoid leaky_relu silu elu hardsigmoid hardswish"
 KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in _IN_PLACE.split()}
-KERNELS["relu_"] = in_place("relu", KERNELS["relu"], 8 * FEW_RELU)
+KERNELS["relu_"] = _make_relu_()
 KERNELS["hardtanh_"] = in_place("clamp", KERNELS["hardtanh"])
