@@ -110,6 +110,31 @@ def test_gradients_are_set_filled_or_added_to_as_the_step_says(zero):
     check(make=optim.Adam, zero=zero, replays=8)
 
 
+def test_gradients_are_added_up_over_calls_until_one_of_them_makes_the_step():
+    results = []
+    for compiled in (False, True):
+        fb.manual_seed(0)
+        model = nn.Linear(4, 3)
+        optimizer = optim.Adam(model.parameters(), lr=0.1)
+
+        def step(x, y, last, model=model, optimizer=optimizer):
+            nn.functional.mse_loss(model(x), y).backward()
+            if last:
+                optimizer.step()
+                optimizer.zero_grad()
+
+        train = fb.compile(step) if compiled else step
+        found = []
+        for i in range(12):
+            train(*batches()[i % 10], i % 3 == 2)
+            gradients = [p.grad for p in model.parameters()]
+            found.append([None if g is None else g.tolist() for g in gradients])
+            found.append([p.tolist() for p in model.parameters()])
+        results.append(found)
+    assert results[0] == results[1]
+    assert train.explain().replays == 6
+
+
 def test_a_schedule_changes_the_rate_of_a_plan():
     def rate(i, training):
         training.optimizer.param_groups[0]["lr"] = 0.1 / (i + 1)

@@ -58,7 +58,7 @@ class GradOf:
 
     @property
     def _a(self) -> Any:
-        return self.of._grad._a
+        return None if self.of._grad is None else self.of._grad._a
 
     @property
     def dtype(self) -> Any:
@@ -132,6 +132,7 @@ class Entry:
                 raise RefusedError(f"{first.name} is {one.name}, which the function holds")
         self.state: list[Any] = []
         self.state_slots: list[int] = []
+        self._last: list[Any] = []  # the arrays that were there, or others laid out like them
         constants = dict(capture.constants)
         known = {id(a) for cached in be.consts.values() for a in cached.values()}
         known |= {id(a) for a in be.zero.values()}
@@ -160,7 +161,7 @@ class Entry:
         self._numbers = reading(self.plan.numbers)
         self._options_read = [n.read for n in self.plan.numbers if isinstance(n, Option)]
         self._kinds = tuple([type(read()) for read in self._options_read])
-        self._last = [t._a for t in self.state]
+        self._last = [*map(_latest, self.state, self._last)]
         self._checks, self._options = reach.checks, self._fixed()
         self._options_held = [held for *_, held in self._options]
         self.kernels = be.kernels
@@ -231,6 +232,7 @@ class Entry:
     def _use(self, owner: Seen, slot: int) -> None:
         self.state.append(owner.holder)
         self.state_slots.append(slot)
+        self._last.append(owner.array)
 
     def _left_behind(self) -> None:
         """What the run changed of the tensors that were there before."""
@@ -428,7 +430,7 @@ class Entry:
             replace(be, _tensor(holder, given), found[at])
             at += 1
         if self.replaced:
-            self._last = [*map(_array, self.state)]
+            self._last = [*map(_latest, self.state, state)]
         new, cls = object.__new__, _dispatch.Tensor_
         for t, slot in self.grads:
             if slot is None:
@@ -468,6 +470,11 @@ class Entry:
         if kind in (list, tuple, dict) or hasattr(form, "_fields"):
             return _mapped(form, lambda part: self._returned(part, given, found, ends))
         return form
+
+
+def _latest(holder: Any, before: Array) -> Array:
+    """The array of a tensor after a run; of a gradient that the run dropped, the one before."""
+    return before if (now := holder._a) is None else now
 
 
 def _says_so(changed: Callable[[], bool]) -> bool:
