@@ -135,6 +135,28 @@ def test_gradients_are_added_up_over_calls_until_one_of_them_makes_the_step():
     assert train.explain().replays == 6
 
 
+def test_parameters_of_a_group_that_is_added_later_are_trained_too():
+    results = []
+    for compiled in (False, True):
+        fb.manual_seed(0)
+        model, scale = nn.Linear(4, 3), nn.Parameter(fb.ones(3))
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x, y, model=model, scale=scale, optimizer=optimizer):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x) * scale, y).backward()
+            optimizer.step()
+
+        train = fb.compile(step) if compiled else step
+        for i, batch in enumerate(batches()):
+            if i == 5:
+                optimizer.add_param_group({"params": [scale]})
+            train(*batch)
+        results.append((scale.tolist(), model.weight.tolist()))
+    assert results[0] == results[1]
+    assert train.explain().replays > 0
+
+
 def test_a_schedule_changes_the_rate_of_a_plan():
     def rate(i, training):
         training.optimizer.param_groups[0]["lr"] = 0.1 / (i + 1)

@@ -141,9 +141,13 @@ class Reach:
         if not values:
             self._empty.append(values)
             return
-        self._values(values.__iter__, values, name)
+        self.same(values, name)
         for i, value in enumerate(values):
             self.walk(value, f"{name}[{i}]")
+
+    def same(self, values: Sequence[Any], name: str) -> None:
+        """The plan holds while a list has these elements, which are not walked through."""
+        self._values(values.__iter__, values, name)
 
     def empty(self, container: object, name: str) -> None:
         """There can be a plan only while `container` is empty."""

@@ -170,6 +170,7 @@ class Optimizer:
         for attribute in ("param_groups", "state"):
             reach.entry(vars(self), attribute, name, walk=False)
         reach.children(self.state, f"{name}.state")
+        reach.same(self.param_groups, f"{name}.param_groups")
         for group in self.param_groups:
             reach.items(group["params"], f"{name}.params")
             reach.group(group["params"], group)
