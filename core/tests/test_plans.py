@@ -222,6 +222,32 @@ def test_a_seed_set_within_is_an_effect_that_no_plan_has(plain):
     assert f.explain().replays == 0
 
 
+def test_draws_that_are_taken_back_are_taken_back_in_every_run(plain):
+    def f(x):
+        with fb.random.fork_rng():
+            return x + fb.rand(1, device=x.device)
+
+    compiled = fb.compile(f)
+    assert len({compiled(plain([0.0])).item() for _ in range(5)}) == 1
+
+
+def test_a_checkpoint_draws_the_same_again_in_every_run(leaf):
+    def run(function):
+        fb.manual_seed(0)
+        w, found = leaf([1.0] * 64), []
+        for _ in range(5):
+            w.grad = None
+            found.append((function(w).tolist(), w.grad.tolist()))
+        return found
+
+    def step(w):
+        y = fb.utils.checkpoint.checkpoint(lambda w: fb.dropout(w, 0.5, True), w, use_reentrant=True)
+        y.sum().backward()
+        return y.detach()
+
+    assert run(fb.compile(step)) == run(step)
+
+
 def test_indices_are_checked_in_every_run(plain):
     f = fb.compile(lambda x, i: x.index_select(0, i))
     x = plain([1.0, 2.0, 3.0])

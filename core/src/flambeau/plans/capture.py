@@ -348,7 +348,7 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
                 _stand_by(other, capture)
             for name in ("_run_pre_hooks", "_run_post_hooks", "_run_leaf_hooks"):
                 replaced.append((_engine, name, getattr(_engine, name)))
-            for name in ("manual_seed", "seed", "set_state", "get_state"):
+            for name in ("manual_seed", "seed", "set_state", "get_state", "set_offset", "_restore"):
                 replaced.append((Generator, name, getattr(Generator, name)))
             for owner, name, function in replaced:
                 setattr(owner, name, _watched(function, capture))
