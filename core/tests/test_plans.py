@@ -241,7 +241,9 @@ def test_a_checkpoint_draws_the_same_again_in_every_run(leaf):
         return found
 
     def step(w):
-        y = fb.utils.checkpoint.checkpoint(lambda w: fb.dropout(w, 0.5, True), w, use_reentrant=True)
+        y = fb.utils.checkpoint.checkpoint(
+            lambda w: fb.dropout(w, 0.5, True), w, use_reentrant=True
+        )
         y.sum().backward()
         return y.detach()
 

@@ -86,6 +86,10 @@ class Compiled:
     def __reduce__(self) -> tuple[Any, ...]:
         return Compiled, (self._function, self._kept, self._whole)
 
+    def __plan__(self, reach: Any, name: str) -> None:
+        """What has to stay the same for a plan of a function that calls this one."""
+        reach.walk(self._function, name)
+
     def __get__(self, instance: object, owner: object = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 

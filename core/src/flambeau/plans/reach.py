@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import dis
 import enum
+import io
+import random
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import ChainMap, UserDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -26,13 +29,16 @@ if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
 
 
-__all__ = ["Check", "Reach", "changes"]
+__all__ = ["Check", "Reach", "changes", "is_plain"]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), DType, Device, enum.Enum, Size, range)
+_MAPPINGS = (dict, UserDict, ChainMap, types.MappingProxyType)
+_BY_NAME = {"getattr", "vars", "__dict__"}  # what attributes are read by that are given as text
 _AT_REST = frozenset(
     """__init__ __new__ __del__ __repr__ __str__ __reduce__ __reduce_ex__ __getstate__ __setstate__
     __init_subclass__ __doc__ __module__ __dict__ __weakref__ __annotations__""".split()
 )  # special names that no step of a program calls
+_MAKES = ("__new__", "__init__")  # but for those of classes that its code names
 _MANY = 1000  # a longer container of the user's is data, which a step is given as an argument
 _MOST = 50_000  # objects
 
@@ -86,7 +92,8 @@ class Reach:
         refused: why there can be no plan, or None.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], given: Iterable[Any] = ()) -> None:
+        """Walk from a function, and from the objects that it is given."""
         self.tensors: dict[int, tuple[Any, str]] = {}
         self.actions: list[tuple[Any, str, Sequence[Any]]] = []
         self.groups: list[tuple[list[Any], dict[str, Any]]] = []
@@ -98,7 +105,8 @@ class Reach:
         self._empty: list[Any] = []
         self._objects: list[tuple[Any, str, set[str]]] = []  # with the names looked at so far
         self._walked = {id(getattr(function, "__func__", function))}  # whatever module they are of
-        self._waiting: list[tuple[Any, str]] = [(function, _name_of(function))]
+        self._waiting: list[tuple[Any, str]] = [(each, _name_of(each)) for each in given]
+        self._waiting.append((function, _name_of(function)))
         while (self._waiting or self._named()) and self.refused is None:
             value, name = self._waiting.pop()
             self._visit(value, name)
@@ -120,7 +128,7 @@ class Reach:
         """The plan holds while an entry is what it is now, which is walked through."""
         value = mapping[key]
         self._entries.setdefault(id(mapping), (mapping, {}, name))[1][key] = value
-        if walk and not _is_plain(value):
+        if walk and not is_plain(value):
             self.walk(value, f"{name}.{key}" if isinstance(key, str) else name)
 
     def attributes(self, value: object, name: str) -> None:
@@ -136,7 +144,7 @@ class Reach:
         for key, value in mapping.items():
             self.walk(value, f"{name}.{key}" if isinstance(key, str) else name)
 
-    def items(self, values: list[Any], name: str) -> None:
+    def items(self, values: list[Any] | deque[Any], name: str) -> None:
         """The plan holds while a list has these elements; they are walked through."""
         if not values:
             self._empty.append(values)
@@ -195,7 +203,7 @@ class Reach:
             self.checks.append(Check("any({get}) is {held}", some, False, "what was empty"))
 
     def _visit(self, value: object | None, name: str) -> None:
-        if _is_plain(value) or id(value) in self._seen:
+        if is_plain(value) or id(value) in self._seen:
             return
         self._seen[id(value)] = value
         if is_tensor(value):
@@ -211,18 +219,33 @@ class Reach:
             self.walk(value.func, name)
             for part in (*value.args, *value.keywords.values()):
                 self.walk(part, name)
-        elif isinstance(value, dict):
-            if len(value) <= _MANY:
+        elif isinstance(value, (*_MAPPINGS, list, tuple, set, frozenset, deque)):
+            if len(value) > _MANY:
+                self.checks.append(Check("len({get}) == {held}", value, len(value), name))
+            elif isinstance(value, _MAPPINGS):
                 self._mapping(value, name)
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            if len(value) <= _MANY:
+            else:
                 self._sequence(value, name)
         elif isinstance(value, types.ModuleType):
             if _is_users(value):
                 self.attributes(value, name)
-        elif isinstance(value, type) or _is_library(type(value)):
-            return
-        elif hasattr(value, "__dict__"):
+        elif isinstance(value, type):
+            if not _is_library(value):
+                self.attributes(value, name)
+        elif not _is_library(type(value)):
+            self.attributes(value, name)
+        else:
+            self._others(value, name)
+
+    def _others(self, value: Any, name: str) -> None:
+        """An object of Python's own or of another library."""
+        if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+            self.refuse(f"{name} is an iterator, which gives something else every time")
+        elif (state := _stream(value)) is not None:
+            self.checks.append(Check("{get}() == {held}", state, state(), name))
+        elif (held := _bytes(value)) is not None:
+            self.checks.append(Check("bytes({get}) == {held}", value, held, name))
+        elif hasattr(value, "__dict__") and type(value).__module__.partition(".")[0] != "flambeau":
             self.attributes(value, name)
 
     def _tensor(self, t: Tensor, name: str) -> None:
@@ -246,7 +269,7 @@ class Reach:
                 value = cell.cell_contents
             except ValueError:  # not bound yet
                 continue
-            how = "==" if _is_plain(value) else "is"
+            how = "==" if is_plain(value) else "is"
             self.checks.append(Check(f"{{get}}.cell_contents {how} {{held}}", cell, value, key))
             self.walk(value, key)
         names = function.__globals__
@@ -257,11 +280,13 @@ class Reach:
                 self.entry(names, key, key)
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.walk(value, name)
+        if function.__dict__:
+            self.attributes(function, name)
 
     def _named(self) -> bool:
         """Walk to what objects have under names that were found; whether there was anything."""
         for value, name, done in self._objects:
-            own = vars(value)
+            own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
             for key in [key for key in own if key in self._names and key not in done]:
                 done.add(key)
                 self.entry(own, key, name)
@@ -271,12 +296,14 @@ class Reach:
 
     def _members(self, value: object, name: str, done: set[str]) -> None:
         """Of the classes that the user wrote, what is named, and what Python calls by itself."""
-        for cls in type(value).__mro__:
+        made = isinstance(value, type)
+        for cls in value.__mro__ if made else type(value).__mro__:
             ours = cls.__module__.partition(".")[0] == "flambeau"
             if cls is object or (ours if hasattr(cls, "__plan__") else _is_library(cls)):
                 continue
             for key, member in vars(cls).items():
-                if key in done or not (key in self._names or _is_called(key)):
+                called = _is_called(key) or (made and key in _MAKES)
+                if key in done or not (key in self._names or called):
                     continue
                 done.add(key)
                 if isinstance(member, (staticmethod, classmethod)):
@@ -287,38 +314,57 @@ class Reach:
                     self._walked.add(id(member))
                     self.walk(member, f"{cls.__name__}.{key}")
                 elif not key.startswith("__"):
-                    held = getattr(value, key)
-                    how = "==" if _is_plain(held) else "is"
-                    get = partial(getattr, value, key)  # which may get one of its own instead
+                    get = partial(getattr, value, key, None)  # which may get one of its own instead
+                    held = get()
+                    how = "==" if is_plain(held) else "is"
                     self.checks.append(
                         Check(f"{{get}}() {how} {{held}}", get, held, f"{name}.{key}")
                     )
                     self.walk(held, f"{name}.{key}")
 
-    def _mapping(self, value: dict[Any, Any], name: str) -> None:
-        self.checks.append(Check("len({get}) == {held}", value, len(value), name))
+    def _mapping(self, value: Mapping[Any, Any], name: str) -> None:
+        self.checks.append(Check("[*{get}] == {held}", value, [*value], name))
         for key in list(value):
             self.entry(value, key, f"{name}[{key!r}]")
 
     def _sequence(self, value: Any, name: str) -> None:
-        if isinstance(value, list):
+        if isinstance(value, (list, deque)):
             self.items(value, name)
             return
         if isinstance(value, set):
-            self.checks.append(Check("len({get}) == {held}", value, len(value), name))
+            self.checks.append(Check("{get} == {held}", value, set(value), name))
         for i, held in enumerate(value):
             self.walk(held, f"{name}[{i}]")
 
 
 def _is_called(name: str) -> bool:
     """Whether a method is called without being named."""
-    return name == "forward" or (name[:2] == "__" and name not in _AT_REST)
+    if name in ("forward", "backward", "setup_context"):
+        return True
+    return name[:2] == "__" and name not in _AT_REST
 
 
-def _is_plain(value: object | None) -> bool:
+def _stream(value: Any) -> Callable[[], object] | None:
+    """What tells how far a generator of Python's or NumPy's random numbers has come."""
+    if isinstance(value, random.Random):
+        return value.getstate
+    bits = getattr(value, "bit_generator", None)
+    return None if bits is None else lambda: str(bits.state)
+
+
+def _bytes(value: Any) -> bytes | None:
+    """The memory of an array of numbers that is none of a tensor; None if it is large or none."""
+    try:
+        return bytes(value) if memoryview(value).nbytes <= 8 * _MANY else None
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def is_plain(value: object | None) -> bool:
+    """Whether a value is told by ``==`` and has nothing in it that may change."""
     if isinstance(value, _PLAIN):
         return True
-    return type(value) is tuple and len(value) <= _MANY and all(map(_is_plain, value))
+    return type(value) is tuple and len(value) <= _MANY and all(map(is_plain, value))
 
 
 def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
@@ -328,6 +374,8 @@ def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
         if line.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"):
             found.add(line.argval)
     attributes = set(code.co_names) - found
+    if not _BY_NAME.isdisjoint(code.co_names):
+        attributes |= {text for text in code.co_consts if isinstance(text, str)}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             inner, of_inner = _names_in(constant)

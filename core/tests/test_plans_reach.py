@@ -1,0 +1,154 @@
+"""What a plan depends on: what the function can read, wherever it is kept."""
+
+import argparse
+import collections
+import itertools
+import types
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+
+
+class Slotted:
+    """An object without a dictionary."""
+
+    __slots__ = ("by",)
+
+
+class Constants:
+    """A class that is used as a namespace."""
+
+    by = 0.0
+
+
+class Scale:
+    """Something that the function makes anew in every run."""
+
+    def __init__(self):
+        self.by = Constants.by
+
+    def __call__(self, x):
+        return x * self.by
+
+
+class Scaled(fb.autograd.Function):
+    """A function with a gradient that reads a global."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * Constants.by
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * Constants.by
+
+
+def counted(x):
+    """A function with an attribute of its own."""
+    return x * counted.by
+
+
+def attribute(holder):
+    """A reader and a writer of an attribute."""
+    return lambda x: x * holder.by, lambda value: setattr(holder, "by", value)
+
+
+def entry(holder, key="by"):
+    """A reader and a writer of an entry."""
+    return lambda x: x * float(holder[key]), lambda value: holder.__setitem__(key, value)
+
+
+def by_text():
+    holder = argparse.Namespace(by=0.0)
+    return lambda x: x * getattr(holder, "by"), lambda value: setattr(holder, "by", value)  # noqa: B009
+
+
+def behind_a_proxy():
+    held = {"by": 0.0}
+    proxy = types.MappingProxyType(held)
+    return lambda x: x * proxy["by"], lambda value: held.update(by=value)
+
+
+def of_a_set():
+    held = {0.0}
+    return lambda x: x * sum(held), lambda value: (held.clear(), held.add(value))
+
+
+def first_of_a_dict():
+    held = {0.0: None, 1.0: None, 2.0: None}
+
+    def put_first(value):
+        for key in [key for key in held if key != value]:
+            held[key] = held.pop(key)
+
+    return lambda x: x * next(iter(held)), put_first
+
+
+def in_a_compiled_function():
+    held = [0.0]
+    inner = fb.compile(lambda x: x * held[0])
+    return lambda x: inner(x), lambda value: held.__setitem__(0, value)
+
+
+def set_constant(value):
+    """Write the attribute of a class."""
+    Constants.by = value
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: attribute(argparse.Namespace(by=0.0)),
+        lambda: attribute(types.SimpleNamespace(by=0.0)),
+        lambda: attribute(Slotted()),
+        lambda: attribute(Constants),
+        lambda: (lambda x: Scale()(x), set_constant),
+        lambda: (Scaled.apply, set_constant),
+        lambda: (lambda x: Scaled.apply(x), set_constant),
+        lambda: (counted, lambda value: setattr(counted, "by", value)),
+        lambda: entry(collections.deque([0.0]), 0),
+        lambda: entry(collections.UserDict(by=0.0)),
+        lambda: entry(collections.ChainMap({"by": 0.0})),
+        lambda: entry(np.zeros(2, np.float32), 1),
+        by_text,
+        behind_a_proxy,
+        of_a_set,
+        first_of_a_dict,
+        in_a_compiled_function,
+    ],
+)
+def test_a_value_is_read_anew_wherever_it_is_kept(plain, make):
+    function, write = make()
+    write(0.0)
+    compiled = fb.compile(function)
+    for value in (0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 2.0):
+        write(value)
+        assert compiled(plain([1.0])).tolist() == [value]
+    assert compiled.explain().replays > 0
+
+
+@pytest.mark.parametrize("length", [0, 2000])
+@pytest.mark.parametrize("kind", [list, collections.deque])
+def test_what_is_appended_is_appended_in_every_run(plain, kind, length):
+    held = kind([0.0] * length)
+
+    @fb.compile
+    def f(x):
+        held.append(x.sum())
+        return x * 2
+
+    for _ in range(6):
+        f(plain([1.0]))
+    assert len(held) == length + 6
+
+
+@pytest.mark.parametrize(
+    "make", [itertools.count, lambda: (i for i in range(9)), lambda: iter(range(9))]
+)
+def test_an_iterator_goes_on_in_every_run(plain, make):
+    held = make()
+    f = fb.compile(lambda x: x + next(held))
+    assert [f(plain([0.0])).item() for _ in range(6)] == [0, 1, 2, 3, 4, 5]
+    assert any("iterator" in why for why in f.explain().reasons)
