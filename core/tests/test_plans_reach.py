@@ -2,8 +2,10 @@
 
 import argparse
 import collections
+import gc
 import itertools
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -152,3 +154,54 @@ def test_an_iterator_goes_on_in_every_run(plain, make):
     f = fb.compile(lambda x: x + next(held))
     assert [f(plain([0.0])).item() for _ in range(6)] == [0, 1, 2, 3, 4, 5]
     assert any("iterator" in why for why in f.explain().reasons)
+
+
+class Options:
+    """An object that a function is given."""
+
+    by = 0.0
+
+
+def given_object():
+    held = Options()
+    return lambda x, options: x * options.by, held, lambda value: setattr(held, "by", value)
+
+
+def given_function():
+    held = [0.0]
+    return lambda x, by: by(x), lambda x: x * held[0], lambda value: held.__setitem__(0, value)
+
+
+@pytest.mark.parametrize("make", [given_object, given_function])
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"in": (x,)}])
+def test_what_is_in_an_argument_is_read_anew(plain, make, wrap):
+    function, argument, write = make()
+
+    def unwrapped(x, wrapped):
+        while isinstance(wrapped, (list, dict, tuple)):
+            wrapped = wrapped["in"] if isinstance(wrapped, dict) else wrapped[0]
+        return function(x, wrapped)
+
+    compiled = fb.compile(unwrapped)
+    for value in (0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 2.0):
+        write(value)
+        assert compiled(plain([1.0]), wrap(argument)).tolist() == [value]
+    assert compiled.explain().replays > 0
+
+
+def test_arguments_that_come_once_are_not_kept(plain):
+    f, living = fb.compile(lambda x, options: x * options.by), []
+    for _ in range(5):
+        options = Options()
+        living.append(weakref.ref(options))
+        f(plain([1.0]), options)
+    del options
+    gc.collect()
+    assert not any(ref() for ref in living)
+
+
+def test_of_ever_other_arguments_nothing_is_kept(plain):
+    f = fb.compile(lambda x, by: x * by)
+    for i in range(2500):
+        assert f(plain([1.0]), i).item() == i
+    assert len(f._tries) <= 1000

@@ -6,7 +6,7 @@ import functools
 import gc
 import importlib
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from flambeau._types.device import default_device
 from flambeau.plans import capture as _capture
 from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
 from flambeau.plans.gradient import captured_backward
-from flambeau.plans.reach import Reach
+from flambeau.plans.reach import Reach, is_plain
 from flambeau.plans.repeats import MISSED, Repeat, fits, narrowing
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = ["Compiled", "Explanation", "compile", "explain", "reset"]
 
 _living: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _KEPT = 8  # plans of one function
+_FORMS = 1000  # forms of arguments of one function, before all is forgotten
 _TRIES = 3  # captures that are refused for what may be over the next time
 
 
@@ -128,6 +129,8 @@ class Compiled:
         if (why := self._refused.get(key)) is not None:
             return self._plainly(why, args, kwargs)
         tries = self._tries[key] = self._tries.get(key, 0) + 1
+        if len(self._tries) > _FORMS:
+            self.forget()
         if tries == 1:  # makes what is made once: the state of optimisers, lazy layers, caches
             return self._plainly("the first call with such arguments", args, kwargs, expected=True)
         if entries is not None and len(entries) >= self._kept:
@@ -158,7 +161,7 @@ class Compiled:
     ) -> Any:
         told = self._told
         told.captures += 1
-        reach = Reach(self._function)
+        reach = Reach(self._function, _objects((args, kwargs)))
         seen = _seen(leaves, reach)
         if not seen:
             why = "there is no tensor among the arguments and within reach"
@@ -262,7 +265,24 @@ def _form(value: Any, leaves: list[Any], places: dict[int, int]) -> Any:
         hash(value)
     except TypeError:
         raise UnusableError(f"an argument is a {kind.__name__}, which cannot be compared") from None
-    return kind, value
+    return kind, value if kind.__hash__ is not object.__hash__ else _reference(value)
+
+
+def _reference(value: Any) -> Any:
+    """A key for an object that is like no other, which it need not keep alive."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return value
+
+
+def _objects(value: Any) -> Iterator[Any]:
+    """The arguments that are neither tensors nor plain values: what is in them may change."""
+    if type(value) in (tuple, list, dict):
+        for part in value.values() if type(value) is dict else value:
+            yield from _objects(part)
+    elif not (is_tensor(value) or is_plain(value)):
+        yield value
 
 
 def _seen(given: Sequence[Any], reach: Reach) -> list[Seen]:
