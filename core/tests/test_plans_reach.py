@@ -4,6 +4,7 @@ import argparse
 import collections
 import gc
 import itertools
+import random
 import types
 import weakref
 
@@ -154,6 +155,23 @@ def test_an_iterator_goes_on_in_every_run(plain, make):
     f = fb.compile(lambda x: x + next(held))
     assert [f(plain([0.0])).item() for _ in range(6)] == [0, 1, 2, 3, 4, 5]
     assert any("iterator" in why for why in f.explain().reasons)
+
+
+RANDOM, NUMPY = random.Random(0), np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        random.random,
+        lambda: RANDOM.random(),
+        lambda: NUMPY.random(),
+        lambda: np.random.rand(),
+    ],
+)
+def test_random_numbers_of_others_are_drawn_in_every_run(plain, draw):
+    f = fb.compile(lambda x: x + float(draw()))
+    assert len({f(plain([0.0])).item() for _ in range(6)}) == 6
 
 
 class Options:

@@ -22,6 +22,7 @@ from flambeau._types.device import default_device
 from flambeau.plans import capture as _capture
 from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
 from flambeau.plans.gradient import captured_backward
+from flambeau.plans.outside import drawn
 from flambeau.plans.reach import Reach, is_plain
 from flambeau.plans.repeats import MISSED, Repeat, fits, narrowing
 
@@ -181,7 +182,10 @@ class Compiled:
             for t in leaves:
                 if capture.find(t._a) is None:
                     capture.slot(t._a)
+            streams = drawn()
             result = self._function(*args, **kwargs)
+            if drawn() != streams:
+                capture.refuse("random numbers of Python's or NumPy's were drawn")
             backward = None
             if capture.refused is None and recording():
                 backward = captured_backward(capture, result, seen)
