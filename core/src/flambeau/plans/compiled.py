@@ -185,7 +185,7 @@ class Compiled:
             streams = drawn()
             result = self._function(*args, **kwargs)
             if drawn() != streams:
-                capture.refuse("random numbers of Python's or NumPy's were drawn")
+                reach.refuse("random numbers of Python's or NumPy's were drawn")
             backward = None
             if capture.refused is None and recording():
                 backward = captured_backward(capture, result, seen)
