@@ -157,6 +157,72 @@ def test_parameters_of_a_group_that_is_added_later_are_trained_too():
     assert train.explain().replays > 0
 
 
+class CountsInGroups(optim.Optimizer):
+    """An optimiser of the user's with a count in each group."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr, "k": 0})
+
+    @fb.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            group["k"] += 1
+            for p in group["params"]:
+                p.sub_(p.grad, alpha=group["lr"] / group["k"])
+
+
+class CountsItself(CountsInGroups):
+    """The same with one count of its own."""
+
+    k = 0
+
+    @fb.no_grad()
+    def step(self):
+        self.k += 1
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.sub_(p.grad, alpha=group["lr"] / self.k)
+
+
+class Decays(optim.SGD):
+    """An optimiser of the library that also decays parameters, by the rate as a number."""
+
+    @fb.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.mul_(1 - group["lr"])
+        super().step()
+
+
+@pytest.mark.parametrize("make", [CountsInGroups, CountsItself, Decays])
+@pytest.mark.parametrize("within", [False, True])
+def test_an_optimiser_of_the_user_may_count_and_read_its_options(make, within):
+    results = []
+    for compiled in (False, True):
+        fb.manual_seed(0)
+        model = nn.Linear(4, 3)
+        optimizer = make(model.parameters(), lr=0.1)
+        scheduler = optim.lr_scheduler.StepLR(optimizer, 3)
+
+        def step(x, y, model=model, optimizer=optimizer, scheduler=scheduler):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+            if within:
+                scheduler.step()
+
+        train = fb.compile(step) if compiled else step
+        found = []
+        for batch in batches():
+            train(*batch)
+            if not within:
+                scheduler.step()
+            found.append((model.weight.tolist(), optimizer.param_groups[0]["lr"]))
+        results.append(found)
+    assert results[0] == results[1]
+
+
 def test_a_schedule_changes_the_rate_of_a_plan():
     def rate(i, training):
         training.optimizer.param_groups[0]["lr"] = 0.1 / (i + 1)

@@ -221,12 +221,18 @@ class Entry:
     def _fixed(self) -> list[tuple[list[str], Callable[[Any], Any], dict[str, Any], Any]]:
         """What the plan does not read of the options of optimisers, which has to stay as it is."""
         found = []
-        for _, group in self.reach.groups:
-            options = (o for n in self.plan.numbers for o in n.options())
-            read = {"params", "param_names", *(o.key for o in options if o.mapping is group)}
-            if keys := [key for key in group if key not in read]:
+        for (_, group), before in zip(self.reach.groups, self.reach.options, strict=True):
+            read = {"params", "param_names"}
+            if not self.reach.names("param_groups"):  # else the user's code may read them as well
+                options = (o for n in self.plan.numbers for o in n.options())
+                read |= {o.key for o in options if o.mapping is group}
+            if keys := [key for key in before if key not in read]:
                 get = itemgetter(*keys, keys[0])  # of one it would be no tuple
-                found.append((keys, get, group, get(group)))
+                found.append((keys, get, group, get(before)))
+            for key in {*keys, *(group.keys() - before.keys())}:
+                if key not in group or key not in before or _differ(group[key], before[key]):
+                    why = f"the function changes the option {key}, which a plan would not"
+                    raise RefusedError(why, lasting=False)
         return found
 
     def _use(self, owner: Seen, slot: int) -> None:
@@ -470,6 +476,10 @@ class Entry:
         if kind in (list, tuple, dict) or hasattr(form, "_fields"):
             return _mapped(form, lambda part: self._returned(part, given, found, ends))
         return form
+
+
+def _differ(a: Any, b: Any) -> bool:
+    return a is not b and a != b
 
 
 def _latest(holder: Any, before: Array) -> Array:

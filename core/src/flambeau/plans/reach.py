@@ -89,6 +89,7 @@ class Reach:
         actions: methods that a run calls again at their place, since they keep count of runs:
             (object, name of the method, groups that it changes).
         groups: (parameters, group) of optimisers; options of a group may change between runs.
+        options: what stood in each of the groups.
         refused: why there can be no plan, or None.
     """
 
@@ -97,6 +98,7 @@ class Reach:
         self.tensors: dict[int, tuple[Any, str]] = {}
         self.actions: list[tuple[Any, str, Sequence[Any]]] = []
         self.groups: list[tuple[list[Any], dict[str, Any]]] = []
+        self.options: list[dict[str, Any]] = []
         self.refused: str | None = None
         self._names: set[str] = set()
         self._seen: dict[int, Any] = {}
@@ -131,9 +133,9 @@ class Reach:
         if walk and not is_plain(value):
             self.walk(value, f"{name}.{key}" if isinstance(key, str) else name)
 
-    def attributes(self, value: object, name: str) -> None:
+    def attributes(self, value: object, name: str, but: Iterable[str] = ()) -> None:
         """Those attributes and methods of an object matter that the user's code names."""
-        self._objects.append((value, name, set()))
+        self._objects.append((value, name, set(but)))
 
     def children(self, mapping: Mapping[Any, Any], name: str) -> None:
         """The plan holds while a mapping has these values; they are walked through."""
@@ -168,6 +170,11 @@ class Reach:
     def group(self, params: list[Any], group: dict[str, Any]) -> None:
         """A group of an optimiser, whose options a plan reads at every run."""
         self.groups.append((params, group))
+        self.options.append(dict(group))
+
+    def names(self, name: str) -> bool:
+        """Whether the user's code names an attribute."""
+        return name in self._names
 
     def action(self, owner: object, method: str, groups: Sequence[Any] = ()) -> None:
         """A method that every run is to call again where the function called it.

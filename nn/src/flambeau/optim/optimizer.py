@@ -174,6 +174,7 @@ class Optimizer:
         for group in self.param_groups:
             reach.items(group["params"], f"{name}.params")
             reach.group(group["params"], group)
+        reach.attributes(self, name, but=("param_groups", "state", "defaults"))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; subclasses define how.
