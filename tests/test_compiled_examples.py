@@ -22,12 +22,12 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples"
 STEPS = 6
 ALL = STEPS - 2  # the first step runs as it is, the second is captured
 
-# How many steps are replays. Distributions read the values of their arguments, to check them, and
-# sentences have other lengths in each batch.
+# How many steps are replays. The regression reads values, and sentences have other lengths in each
+# batch.
 PROGRAMS = {
     "characters": ALL,
     "dcgan": ALL,
-    "flow": 0,
+    "flow": ALL,
     "regression": 0,
     "style": ALL,
     "super_resolution": ALL,

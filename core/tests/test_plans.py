@@ -270,6 +270,33 @@ def gradients(function, *inputs):
     return [t.tolist() for t in (total.detach(), *[g.detach() for g in first], *second)]
 
 
+def test_parameters_and_samples_of_distributions_are_checked_in_every_run(leaf, plain):
+    prior = fb.distributions.Normal(plain([0.0]), plain([1.0]))
+
+    @fb.compile
+    def f(loc, scale, value):
+        loc.grad = None
+        found = fb.distributions.Normal(loc, scale)
+        sample = found.rsample()
+        loss = fb.distributions.kl_divergence(found, prior) - found.log_prob(value)
+        (loss + prior.log_prob(sample)).sum().backward()
+        return loss.detach()
+
+    loc, value = leaf([1.0, 2.0]), plain([0.5, 0.5])
+    for scale in (1.0, 1.0, 1.0, 2.0):
+        found, by = f(loc, plain([scale, 1.0]), value), fb.distributions.Normal
+        expected = by(loc, plain([scale, 1.0]))
+        loss = fb.distributions.kl_divergence(expected, prior) - expected.log_prob(value)
+        assert found.tolist() == loss.tolist()
+    with pytest.raises(ValueError, match=r"parameter scale .*invalid values:\ntensor\(\[-3"):
+        f(loc, plain([-3.0, 1.0]), value)
+    with pytest.raises(ValueError, match=r"within the support .*invalid values:\ntensor\(\[nan"):
+        f(loc, plain([1.0, 1.0]), plain([float("nan"), 1.0]))
+    prior.loc.fill_(3.0)
+    assert f(loc, plain([1.0, 1.0]), value).tolist() != found.tolist()
+    assert f.explain().replays == 2 + 3
+
+
 def test_gradients_and_their_gradients_are_those_of_the_function(leaf):
     def f(x, y):
         h = (x @ y).tanh()

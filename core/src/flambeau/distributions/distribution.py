@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import flambeau as fb
 from flambeau import Size, Tensor
+from flambeau._dispatch.arguments import check_all
 from flambeau.distributions import constraints
 from flambeau.distributions.utils import lazy_property
 from flambeau.overrides import methods_take_as_annotated
@@ -88,6 +89,10 @@ class Distribution:
             self._validate_parameters()
         super().__init__()
 
+    def __plan__(self, reach: Any, name: str) -> None:
+        """What has to stay the same for a plan: parameters."""
+        reach.entries(vars(self), vars(self), name)
+
     def _validate_parameters(self) -> None:
         try:
             arg_constraints = self.arg_constraints
@@ -109,14 +114,17 @@ class Distribution:
                 continue  # follows from another parameter, which is checked
             else:
                 value = getattr(self, param)
-            if not constraint.check(value).all():
-                raise ValueError(
+            check_all(
+                constraint.check(value),
+                value,
+                lambda param=param, value=value, constraint=constraint: (
                     f"Expected parameter {param} "
                     f"({type(value).__name__} of shape {tuple(value.shape)}) "
                     f"of distribution {self!r} "
                     f"to satisfy the constraint {constraint!r}, "
-                    f"but found invalid values:\n{value}"
-                )
+                    f"but found invalid values:"
+                ),
+            )
 
     def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
         """This distribution with its batch expanded to `batch_shape`; no memory is allocated.
@@ -318,14 +326,17 @@ class Distribution:
             return
         if support is None:
             raise AssertionError("support is unexpectedly None")
-        if not support.check(value).all():
-            raise ValueError(
+        check_all(
+            support.check(value),
+            value,
+            lambda: (
                 "Expected value argument "
                 f"({type(value).__name__} of shape {tuple(value.shape)}) "
                 f"to be within the support ({support!r}) "
                 f"of the distribution {self!r}, "
-                f"but found invalid values:\n{value}"
-            )
+                f"but found invalid values:"
+            ),
+        )
 
     def _get_checked_instance(self, cls: type[Distribution], _instance: object = None) -> Any:
         """An empty object of this class, or `_instance`.

@@ -505,6 +505,12 @@ def check_values(
     _arguments.check_values(wrap(be, array, be.dtype_of(array)), low, high, text)
 
 
+def check_all(be: BoundBackend, found: object, value: object, text: str) -> None:
+    """`flambeau._dispatch.arguments.check_all` of native arrays."""
+    holds = wrap(be, found, be.dtype_of(found))
+    _arguments.check_all(holds, wrap(be, value, be.dtype_of(value)), lambda: text)
+
+
 class _Watched:
     """A backend during a capture: reading values refuses the plan."""
 
@@ -554,12 +560,28 @@ class _Backend(_Watched):
                 result = check(be, array, *args)
                 if result is array:  # in another run it may be one of its own
                     result = be.clone(array)
-            capture.add(name, _of(check, be), (array, *args), result, effect=True)
-            if any(t._grad is grad for t, grad in capture.grads):
-                capture.early.add(capture.steps[-1])
+            self._note(name, check, (array, *args), result)
             return True if result is None else result
 
         return run
+
+    def _note(
+        self, name: str, check: Callable[..., Any], args: tuple[Any, ...], result: Any
+    ) -> None:
+        capture = self._capture
+        capture.add(name, _of(check, self._be), args, result, effect=True)
+        if any(t._grad is grad for t, grad in capture.grads):
+            capture.early.add(capture.steps[-1])
+
+    def check_all(self, found: object, value: object, complaint: Callable[[], str]) -> bool:
+        """See `arguments.check_all`; runs complain in the words of the captured one."""
+        if not self._capture.listens:
+            return False
+        with self._capture.inside():
+            text = complaint()
+            check_all(self._be, found, value, text)
+        self._note("check_all", check_all, (found, value, text), None)
+        return True
 
 
 def _of(check: Callable[..., Any], be: BoundBackend) -> Callable[..., Any]:

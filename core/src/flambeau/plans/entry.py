@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
 
-_CHECKS = ("checked_index", "check_values")
+_CHECKS = ("checked_index", "check_values", "check_all")
 _array, _history = attrgetter("_a"), attrgetter("_rg", "_hooks")
 
 
