@@ -284,6 +284,23 @@ def test_a_change_between_the_runs_is_noticed(act):
     check(later(5, act), make=optim.Adam)
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda t, i: t.model[0].weight.requires_grad_(i % 2 == 0), "require a gradient"),
+        (lambda t, i: setattr(t.model[0].weight, "grad", None if i % 2 else fb.ones(8, 4)), "was"),
+        (lambda t, i: t.optimizer.param_groups[0].update(maximize=i % 2 == 0), "option maximize"),
+    ],
+)
+def test_what_keeps_changing_is_told(change, why):
+    training = Training(True)
+    training.step = fb.compile(training._step, options={"kept": 1})
+    for i, batch in enumerate(batches()):
+        change(training, i)
+        training.step(*batch)
+    assert any(why in reason for reason in training.step.explain().reasons)
+
+
 def test_an_exception_in_a_run_leaves_the_plan_usable():
     training = Training(True)
     (x, y), *rest = batches()

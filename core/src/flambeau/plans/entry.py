@@ -382,8 +382,8 @@ class Entry:
         for check in self._checks:
             if not check.holds():
                 return check.name
-        for keys, _, group, held in self._options:
-            for key, value in zip(keys, held, strict=False):
+        for keys, _, group, values in self._options:
+            for key, value in zip(keys, values, strict=False):
                 if (now := group.get(key)) is not value and now != value:
                     return f"the option {key}"
         if [*map(_history, held)] != flags:
