@@ -153,6 +153,50 @@ def test_a_list_that_grows_is_an_effect_that_no_plan_has(plain):
     assert len(seen) == 6
 
 
+def test_gradients_of_arguments_are_those_of_the_arguments_of_each_run(leaf):
+    def run(function):
+        given, found = [leaf([1.0, float(i)]) for i in range(3)], []
+        for i in range(12):
+            x = given[0 if i < 4 else i % 3]
+            x.grad = None
+            function(x)
+            found.append([None if t.grad is None else t.grad.tolist() for t in given])
+        return found
+
+    def step(x):
+        (x * x).sum().backward()
+
+    compiled = fb.compile(step)
+    assert run(compiled) == run(step)
+    assert compiled.explain().replays == 10
+
+
+def test_gradients_that_arguments_come_with_are_added_to(leaf):
+    def run(function):
+        given = [leaf([1.0, float(i)]) for i in range(3)]
+        for i in range(12):
+            function(given[0 if i < 4 else i % 3])
+        return [t.grad.tolist() for t in given]
+
+    def step(x):
+        (x * x).sum().backward()
+
+    assert run(fb.compile(step)) == run(step)
+
+
+def test_an_argument_that_the_function_holds_as_well_may_be_another_next_time(plain):
+    held = plain([1.0])
+
+    @fb.compile
+    def f(x):
+        held.mul_(2)
+        return x + 1
+
+    assert [f(held).item() for _ in range(4)] == [3.0, 5.0, 9.0, 17.0]
+    assert [f(plain([1.0])).item() for _ in range(2)] == [2.0] * 2
+    assert held.item() == 64.0
+
+
 @pytest.mark.parametrize(
     "read",
     [

@@ -242,7 +242,7 @@ class Planned:
             return self._counted(key, args, (*held, *given), leaves)
         try:
             for plan in plans:
-                state = plan.ready()
+                state = plan.ready(leaves)
                 if state is None:
                     continue
                 try:

@@ -118,7 +118,7 @@ class Compiled:
             return self._plainly(str(error), args, kwargs)
         if entries is not None:
             for entry in entries:
-                if (state := entry.ready()) is not None:
+                if (state := entry.ready(leaves)) is not None:
                     told.replays += 1
                     if not kwargs:
                         self._look_first(entry, args, leaves)
@@ -171,6 +171,9 @@ class Compiled:
         be: BoundBackend = seen[0].tensor._be
         if be.formulas is not be and be.backend.stand_in is None:
             reach.refuse(f"{seen[0].tensor.device} computes gradients late")
+        elif held := [i for i, t in enumerate(leaves) if id(t) in reach.tensors]:
+            name = reach.tensors[id(leaves[held[0]])][1]
+            reach.refuse(f"argument {held[0]} is {name}, which the function holds")
         elif len(devices := {str(t.device) for t in (seen[0].tensor, *leaves)}) > 1:
             reach.refuse(f"its tensors are on {' and '.join(sorted(devices))}")
         if (why := reach.refused) is not None:

@@ -235,7 +235,13 @@ class Entry:
                     raise RefusedError(why, lasting=False)
         return found
 
+    def _of_no_argument(self, one: Seen) -> None:
+        """Refuse what reads or writes the gradient that an argument comes with."""
+        if type(one.holder) is GradOf and any(one.holder.of is t for t in self.given):
+            raise RefusedError(f"{one.name} is used, which other arguments may not have")
+
     def _use(self, owner: Seen, slot: int) -> None:
+        self._of_no_argument(owner)
         self.state.append(owner.holder)
         self.state_slots.append(slot)
         self._last.append(owner.array)
@@ -245,7 +251,7 @@ class Entry:
         capture = self.capture
         self.bumps: list[tuple[Any, int]] = []
         self.replaced: list[tuple[Any, int]] = []
-        self.grads: list[tuple[Any, int | None]] = []
+        self.grads: list[tuple[Any, int | None]] = []  # by holders, which are no `GradOf`
         self.grads_before: list[tuple[Any, bool]] = []
         counted: set[int] = set()
         for one in self.seen:
@@ -255,6 +261,8 @@ class Entry:
             if t._base is None and (t._rg is not one.rg or t._fn is not one.fn):
                 raise RefusedError(f"the history of {one.name} changes")
             by = _dispatch.version(t) - one.version
+            if by or t._a is not one.array:
+                self._of_no_argument(one)
             if by and id(t) not in capture.counts and id(t._st) not in counted:
                 counted.add(id(t._st))
                 self.bumps.append((one.holder, by))
@@ -266,8 +274,9 @@ class Entry:
                     raise RefusedError(f"{one.name} takes memory from where it cannot be seen")
                 self.replaced.append((one.holder, slot))
             if t._grad is not one.grad:
-                self.grads_before.append((t, one.grad is None))
-                self.grads.append((t, self._gradient(t, one)))
+                holder = t if type(one.holder) is GradOf else one.holder
+                self.grads_before.append((holder, one.grad is None))
+                self.grads.append((holder, self._gradient(t, one)))
 
     def _steps(self) -> list[Step]:
         """The calls, with one that drops the gradients that the run replaces.
@@ -279,7 +288,8 @@ class Entry:
         before = {id(one.tensor): one.grad for one in self.seen}
         read = [holder for holder, *_ in (*self.bumps, *self.replaced)] + self.state
         kept = {id(holder.of) for holder in read if type(holder) is GradOf}
-        dropped = [t for t, _ in self.grads if before[id(t)] is not None and id(t) not in kept]
+        held = [t for t, _ in self.grads if type(t) is not Given]
+        dropped = [t for t in held if before[id(t)] is not None and id(t) not in kept]
         if not dropped:
             return steps
 
@@ -346,13 +356,15 @@ class Entry:
         placed = self._placed[id(t)] = _Result(len(slots) - 1, t.dtype, end)
         return placed
 
-    def ready(self) -> list[Any] | None:
-        """The arrays of the state if a run may be repeated now, else None."""
+    def ready(self, given: Sequence[Any] = ()) -> list[Any] | None:
+        """The arrays of the state if a run may be repeated for these arguments, else None."""
         if self.be.kernels is not self.kernels:
             return None
         if self.free:
             return []  # all that it depends on are the arguments
         for t, none in self.grads_before:
+            if type(t) is Given:
+                t = given[t]
             if (t._grad is None) is not none:
                 return None
         held, flags = self._flags
@@ -388,7 +400,8 @@ class Entry:
                     return f"the option {key}"
         if [*map(_history, held)] != flags:
             return "which tensors require a gradient or have hooks"
-        if any((t._grad is None) is not none for t, none in self.grads_before):
+        held = [(t, none) for t, none in self.grads_before if type(t) is not Given]
+        if any((t._grad is None) is not none for t, none in held):
             return "a gradient that was, or was not, there before"
         return "a tensor that the function holds"
 
@@ -439,6 +452,8 @@ class Entry:
             self._last = [*map(_latest, self.state, state)]
         new, cls = object.__new__, _dispatch.Tensor_
         for t, slot in self.grads:
+            if type(t) is Given:
+                t = given[t]
             if slot is None:
                 t._grad = None
                 continue
