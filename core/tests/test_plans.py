@@ -389,6 +389,19 @@ def test_an_unused_result_with_an_infinite_derivative_does_not_spoil_gradients(l
         assert x.grad.tolist() == [fb.inf, 0.25]
 
 
+@pytest.mark.parametrize("within", [False, True])
+def test_gradients_go_on_to_what_a_checkpoint_computes_again(leaf, within):
+    def squared(w):
+        return fb.utils.checkpoint.checkpoint(lambda w: w * w, w, use_reentrant=False)
+
+    f = fb.compile(lambda w: squared(w) * 3 if within else w * 3)
+    w = leaf([1.0, 2.0])
+    for _ in range(4):
+        w.grad = None
+        f(w if within else squared(w)).sum().backward()
+        assert w.grad.tolist() == [6.0, 12.0]
+
+
 def test_a_second_pass_through_a_replay_needs_the_graph_to_be_kept(leaf):
     f = fb.compile(lambda x: (x * x).sum())
     for _ in range(3):

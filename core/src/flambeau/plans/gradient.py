@@ -67,12 +67,15 @@ def captured_backward(capture: Capture, result: object, seen: Sequence[Any]) -> 
     """
     results: list[Any] = []
     with_history(result, {id(one.tensor) for one in seen}, results)
-    if not results or any(_consumed(t) for t in results):
-        return None
     wanted = [one.tensor for one in seen if one.tensor.requires_grad]
-    backward = Backward(results, wanted, len(capture.steps))
     ends = {id(e) for t in wanted if (e := edge(t)) is not None}
-    if any(t._hooks is not None for t in wanted) or _has_hooks(results, ends):
+    if not results:
+        return None
+    backward = Backward(results, wanted, len(capture.steps))
+    hooked = _has_hooks(results, ends)  # checkpoints have some, and empty nodes as a pass does
+    if not hooked and any(_consumed(t, ends) for t in results):
+        return None
+    if hooked or any(t._hooks is not None for t in wanted):
         backward.refused = "there are hooks of tensors or nodes"
     elif any(t.dtype.is_complex for t in (*results, *wanted)):
         backward.refused = "gradients are complex"
@@ -146,9 +149,12 @@ def _has_hooks(results: Sequence[Any], ends: set[int]) -> bool:
     return any(node._hooks is not None for node in _nodes(results, ends))
 
 
-def _consumed(t: object) -> bool:
-    """Whether a backward pass has been through the history of a tensor and freed it."""
-    return any(node.saved is None for node in _nodes([t], set()))
+def _consumed(t: object, ends: set[int]) -> bool:
+    """Whether a backward pass has been through the history of a tensor to `ends`, and freed it.
+
+    What is beyond is none of the function: a checkpoint there is empty from the beginning.
+    """
+    return any(node.saved is None for node in _nodes([t], ends))
 
 
 class Halves:
