@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import sys
 
@@ -12,6 +13,5 @@ def drawn() -> tuple[object, ...]:
     """How far the generators that Python and NumPy have for everybody have come."""
     found: list[object] = [random.getstate()]
     if (numpy := sys.modules.get("numpy.random")) is not None:
-        name, words, *rest = numpy.get_state()
-        found += [name, words.tobytes(), *rest]
+        found.append(pickle.dumps(numpy.get_state(legacy=False)))
     return tuple(found)
