@@ -338,7 +338,9 @@ def _reduced(
         one = x.new_ones(tuple(index.shape), dtype=D.int64)
         counts = x.new_full(tuple(x.shape), int(include_self), dtype=D.int64)
         counts = _scatter_add(counts, d, index, one).clamp(1)
-        return total / counts if x.dtype.fp else total.div(counts, rounding_mode="floor")
+        if x.dtype.fp:
+            return total / counts
+        return cast(total.div(counts, rounding_mode="floor"), x.dtype)
     taken = src[tuple(slice(0, n) for n in index.shape)]
     if reduce == "prod":
         found = None if is_half(x.dtype) else written_by("scatter_product", base, d, index, taken)
