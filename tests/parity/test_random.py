@@ -6,11 +6,11 @@ Python does.  The streams are those of PyTorch on x86-64 with fused multiply-add
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 import warnings
 from collections.abc import Callable, Iterator
-from itertools import permutations
 from typing import Any
 
 import pytest
@@ -115,7 +115,7 @@ def test_normal_(both, dtype, mean, std):
 
 
 @needs_fma
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("dtype", [*FLOATS, D.complex64, D.complex128])
 def test_normal_of_a_tensor_that_is_not_contiguous(both, dtype):
     for n in SIZES:
         theirs = torch.empty(2 * n + 2, dtype=their(dtype))[2::2].normal_(0.3, 1.7)
@@ -344,7 +344,7 @@ def untempered(words: Any) -> Any:
 @pytest.mark.parametrize("shape", [(2, 3), (4, 5, 6), (1, 3, 2), (3, 1, 2, 4)])
 @pytest.mark.parametrize("gap", [1, 2])
 def test_in_place_filling_follows_fill_order(shape, gap):
-    for dims in permutations(range(len(shape))):
+    for dims in itertools.permutations(range(len(shape))):
         sizes = [shape[d] for d in dims]
         dense = torch.zeros([*sizes[:-1], sizes[-1] * gap])[..., ::gap]
         target = dense.permute([dims.index(d) for d in range(len(shape))])
@@ -494,10 +494,15 @@ LAYOUTS = {
 }
 
 
+FILLED = [
+    *itertools.product([torch.float32, torch.float64, torch.bfloat16], FILLS),
+    *itertools.product([torch.complex64, torch.complex128], ["uniform_", "normal_"]),
+]
+
+
 @needs_fma
-@pytest.mark.parametrize("name", FILLS)
+@pytest.mark.parametrize(("dtype", "name"), FILLED)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 def test_tensors_of_any_layout_are_filled_as_pytorch_fills_them(name, layout, dtype):
     before = torch.get_rng_state()
     torch.manual_seed(3)
@@ -510,7 +515,7 @@ def test_tensors_of_any_layout_are_filled_as_pytorch_fills_them(name, layout, dt
         assert getattr(view, name)(*given, generator=generator) is view
         getattr(other, name)(*given)
         assert view._version == ours._version == version + 1
-        assert ours.double().tolist() == theirs.double().tolist()
+        assert ours.tolist() == theirs.tolist()
         assert generator.get_state().tolist() == torch.get_rng_state().tolist()
     torch.set_rng_state(before)
 
@@ -550,6 +555,15 @@ def test_tensors_of_any_layout_are_filled_with_the_probabilities_of_a_tensor(kin
         assert ours.double().tolist() == theirs.double().tolist()
         assert generator.get_state().tolist() == torch.get_rng_state().tolist()
     torch.set_rng_state(before)
+
+
+@pytest.mark.parametrize("name", FILLS.keys() - {"uniform_", "normal_"})
+def test_complex_tensors_are_refused_where_pytorch_refuses_them(name):
+    for given in FILLS[name]:
+        with pytest.raises((RuntimeError, NotImplementedError)) as theirs:
+            getattr(torch.zeros(3, dtype=torch.complex64), name)(*given)
+        with pytest.raises(theirs.type):
+            getattr(fb.zeros(3, dtype=fb.complex64), name)(*given)
 
 
 @pytest.mark.parametrize("wrong", [[0.5, 1.5, 0.5], [0.5, float("nan"), 0.5], [-0.1, 0.5, 0.5]])

@@ -56,10 +56,10 @@ def uniform_(a: Array, low: float, high: float, generator: Generator) -> None:
 
 def normal_(a: Array, mean: float, std: float, generator: Generator) -> None:
     count = a.size
-    if count < _FEWEST_IN_BLOCKS:
-        _serial(_SERIAL, _normal_serial, a, mean, std, generator)
-    elif (run := _NORMAL.get(a.dtype)) is None:
+    if (run := _NORMAL.get(a.dtype)) is None:  # of complex numbers half as many fill a block
         _assign(a, _normal(a.shape, mean, std, FROM_NUMPY[a.dtype], generator))
+    elif count < _FEWEST_IN_BLOCKS:
+        _serial(_SERIAL, _normal_serial, a, mean, std, generator)
     else:
         with generator.lock:
             run(a, generator.engine.memory(), count, mean, std)

@@ -144,7 +144,10 @@ def normal_serial(
     shape: Shape, mean: float, std: float, dtype: DType, generator: Generator
 ) -> Array:
     """Normals one after the other, as a tensor gets them that is not contiguous."""
-    out = empty(shape, TO_NUMPY[dtype])
+    kind = TO_NUMPY[dtype]
+    if kind.kind == "c":
+        return _complex(normal_serial, shape, mean, std / math.sqrt(2.0), kind, generator)
+    out = empty(shape, kind)
     samples = _standard_normals(generator, out.size)
     _store(fma64(samples, std, mean), out.reshape(-1))
     return out

@@ -75,11 +75,15 @@ def normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Gener
 
 def normal_serial(
     shape: Shape, mean: float, std: float, dtype: DType, generator: Generator
-) -> list[float]:
+) -> list[Any]:
     """Normals of a tensor that is not contiguous: one float64 after the other, then rounded.
 
-    The numbers of a pair that is not used up wait in the generator.  Equal to PyTorch, bit for bit.
+    The numbers of a pair that is not used up wait in the generator.  Complex dtypes draw as in
+    `normal`.  Equal to PyTorch, bit for bit.
     """
+    if dtype.is_complex:
+        part = std / math.sqrt(2.0)
+        return _complex(normal_serial((*shape, 2), mean, part, dtype.to_real(), generator))
     samples = S.standard_normals(generator, math.prod(shape))
     return [S.rounded(S.fma64(sample, std, mean), dtype) for sample in samples]
 

@@ -804,6 +804,7 @@ def bernoulli_(
     input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
+    _need_real("bernoulli_", input)
     if isinstance(p, Tensor):
         if p._be is not input._be:
             p = written(input, p)
@@ -830,7 +831,7 @@ def exponential_(
     input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with numbers of density lambd * exp(-lambd * x)."""
-    _need_float("exponential_", input)
+    _need_continuous("Exponential", input)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return _filled(input, _exponential, (float(lambd),), generator)
@@ -842,7 +843,7 @@ def cauchy_(
     input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with numbers of the Cauchy distribution."""
-    _need_float("cauchy_", input)
+    _need_continuous("Cauchy", input)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return _filled(input, _cauchy, (float(median), float(sigma)), generator)
@@ -855,6 +856,7 @@ def log_normal_(
 ) -> Tensor:
     """Fill with numbers whose logarithm is normal with `mean` and `std`."""
     _need_float("log_normal_", input)
+    _need_real("log_normal_", input)
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     return _filled(input, _log_normal, (float(mean), float(std)), generator)
@@ -864,6 +866,7 @@ def log_normal_(
 @takes_as_annotated
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the number of trials of probability `p` up to the first success."""
+    _need_real("geometric_", input)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     return _filled(input, _geometric, (float(p),), generator)
@@ -873,4 +876,17 @@ def _need_float(name: str, x: Tensor) -> None:
     if x.dtype.category < 2:
         raise NotImplementedError(
             f'"{name}" not implemented for {x.dtype}: it fills floating tensors'
+        )
+
+
+def _need_real(name: str, x: Tensor) -> None:
+    if x.dtype.is_complex:
+        raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: it fills real tensors')
+
+
+def _need_continuous(name: str, x: Tensor) -> None:
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(
+            f"{name} distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {x.dtype}"
         )
