@@ -210,6 +210,18 @@ def test_two_numbers_make_a_tensor_where_they_do_in_pytorch(name):
             getattr(fb, name)(bad, 2)
 
 
+@pytest.mark.parametrize("shape", [(), (0, 3), (20,)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_squares_have_the_dtype_of_pytorchs(dtype, shape):
+    for device in ("cpu", "ref"):
+        ours = fb.ones(shape, dtype=getattr(fb, dtype), device=device)
+        theirs = torch.ones(shape, dtype=getattr(torch, dtype))
+        assert str(ours.square().dtype) == str(theirs.square().dtype)
+        assert ours.square().tolist() == theirs.square().tolist()
+    with pytest.raises(RuntimeError, match="result type Long can't be cast"):
+        fb.tensor([True]).square_()
+
+
 def test_two_numbers_are_written_into_a_tensor():
     assert fb.mul(2, 3, out=fb.empty(())).dtype is fb.float32
     assert fb.add(input=1, other=2).item() == fb.add(1, 1, 1).item() + 1 == 3

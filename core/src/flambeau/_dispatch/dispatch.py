@@ -315,11 +315,13 @@ def as_operands(name: str, *operands: object) -> tuple[Any, ...] | None:
 
 
 def slow_unary(name: str, x: Tensor) -> Tensor:
-    """An elementwise function of one tensor, with promotion of integers where it needs floats."""
+    """An elementwise function of one tensor, in the dtype to which its op promotes."""
     op = OPS[name]
     op.check_dtype(x.dtype, (x,))
     if op.promotes == "float" and not x.dtype.fp:
         x = cast(x, D.get_default_dtype())
+    elif op.promotes == "integer" and x.dtype is D.bool_:
+        x = cast(x, D.int64)
     return op.run(x)
 
 

@@ -3071,7 +3071,7 @@ class TensorMethods:
         """x * x."""
         try:
             be = self._be
-            if modes:
+            if modes or self.dtype is bool_:
                 return slow_unary("square", self)
             kernel = be.square
             try:

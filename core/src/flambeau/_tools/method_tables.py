@@ -259,7 +259,7 @@ def _unfit(op: Op) -> str:
         return " or not self.dtype.fp"
     if op.integral:
         return " or self.dtype.category >= 2"
-    return " or self.dtype is bool_" if op.refuses_bool else ""
+    return " or self.dtype is bool_" if op.refuses_bool or op.promotes == "integer" else ""
 
 
 def _forwarded(f: Function, hints: Hints) -> Row:

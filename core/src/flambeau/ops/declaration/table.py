@@ -59,7 +59,8 @@ class Op:
         tier: ``"primitive"`` (a backend owes it) or ``"composite"`` (it decomposes).
         body: the shape rule on `Spec`s of a primitive, the decomposition on tensors of a composite.
         out: dtype of the result: ``"same"`` as the first tensor, a dtype, None to ask the backend.
-        promotes: ``"float"`` if integers become the default float first, ``"any"``, or None.
+        promotes: ``"float"`` if integers become the default float first, ``"integer"`` if bools
+            become int64, ``"any"``, or None.
         integral: whether it takes integers and bools only.
         ordered_by: how many of its first operands decide whether results have channels last, as
             they have on devices with strides if one of those has; 0 if none does.

@@ -524,7 +524,7 @@ def _(F, g, self):
     return F.mul(g, slope)
 
 
-@composite
+@composite(promotes="integer")
 def _square(self: Tensor) -> Tensor:
     return _mul(self, self)
 
