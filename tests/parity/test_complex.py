@@ -62,6 +62,13 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "mH": (lambda t, x: x.mH @ x, [C]),
     "H": (lambda t, x: x.H @ x, [C]),
     "real cast": (lambda t, x: x.to(t.complex128) * 1j, [R]),
+    "cov": (lambda t, x: t.cov(x), [C]),
+    "cov weighted": (
+        lambda t, x, w: t.cov(x, fweights=t.tensor([1, 2, 1]), aweights=w),
+        [C, ((3,), "p")],
+    ),
+    "corrcoef": (lambda t, x: t.corrcoef(x), [C]),
+    "logsumexp": (lambda t, x: t.logsumexp(x * 5, 1), [C]),
     "norm": (lambda t, x: t.norm(x), [C]),
     "norm 3": (lambda t, x: t.norm(x, 3, 1), [C]),
     "angle of real": (lambda t, x: t.angle(x) + x * 1, [R]),

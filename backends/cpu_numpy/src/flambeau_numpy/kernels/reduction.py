@@ -243,8 +243,8 @@ def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     if not a.size:
         total = sum_along(x, dims, x.dtype, None, bool(keepdim))
         return np.log(total).astype(a.dtype)
-    top = maximum_over(x, dims, None, None, True)
-    shift = np.where(np.isfinite(top), top, x.dtype.type(0))
+    top = maximum_over(x.real, dims, None, None, True)
+    shift = np.where(np.isfinite(top), top, top.dtype.type(0))
     e = np.subtract(x, shift, empty(x.shape, x.dtype) if x.flags.c_contiguous else None)
     e = np.asarray(e)
     np.exp(e, e)

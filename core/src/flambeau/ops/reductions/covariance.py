@@ -8,6 +8,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.dtype import get_default_dtype
 from flambeau.ops.declaration.public import public
+from flambeau.ops.pointwise.complexes import complex
 
 
 @public
@@ -67,7 +68,8 @@ def cov(
         centred = table - mean
         weighted = centred
     else:
-        weights = cast(weights, table.dtype)
+        kind = table.dtype.to_real() if table.dtype.is_complex else table.dtype
+        weights = cast(weights, kind)
         total = weights.sum()
         if bool(total == 0):
             raise RuntimeError("cov(): weights sum to zero, can't be normalized")
@@ -76,9 +78,9 @@ def cov(
     if aweights is None or weights is None or correction == 0:
         factor = total - correction
     else:
-        factor = total - correction * (weights * cast(aweights, table.dtype)).sum() / total
+        factor = total - correction * (weights * cast(aweights, weights.dtype)).sum() / total
     factor = max(float(factor), 0.0) if not isinstance(factor, Tensor) else factor.clamp(min=0)
-    made = centred @ weighted.t() / factor
+    made = centred @ weighted.t().conj() / factor
     return made.reshape(()) if made.numel() == 1 else made
 
 
@@ -97,5 +99,12 @@ def corrcoef(input: Tensor) -> Tensor:
     c = cov(input)
     if not c.dim():
         return c / c
-    spread = c.diagonal().sqrt()
-    return (c / spread.unsqueeze(1) / spread.unsqueeze(0)).clamp(-1, 1)
+    if not c.dtype.is_complex:
+        return _scaled(c, c.diagonal()).clamp(-1, 1)
+    found = _scaled(c, c.diagonal().real)
+    return complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
+
+
+def _scaled(c: Tensor, variances: Tensor) -> Tensor:
+    spread = variances.sqrt()
+    return c / spread.unsqueeze(1) / spread.unsqueeze(0)

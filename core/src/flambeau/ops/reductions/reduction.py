@@ -19,7 +19,7 @@ from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite, primitive
-from flambeau.ops.pointwise.complexes import view_as_real
+from flambeau.ops.pointwise.complexes import real, view_as_real
 from flambeau.ops.pointwise.elementwise import binary
 from flambeau.ops.shapes.movement import cat
 
@@ -247,7 +247,8 @@ def _(F, g, self, dim, correction, keepdim):
 def _logsumexp(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     if builtins.any(self.shape[d] == 0 for d in dim):
         return _sum(self.exp(), dim, keepdim).log()
-    top = _amax(self, dim, True)
+    # The logarithm of a complex sum has an angle of its own: what is added to it is real.
+    top = _amax(real(self) if self.dtype.is_complex else self, dim, True)
     top = (top.abs() != float("inf")) * 1 * top.masked_fill(top.abs() == float("inf"), 0)
     total = _sum((self - top).exp(), dim, keepdim).log()
     return total + (top if keepdim else top.reshape(total.shape))
