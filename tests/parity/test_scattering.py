@@ -36,6 +36,7 @@ CALLS: list[tuple[str, Any, tuple[Any, ...]]] = [
     ("put accumulated", lambda t, x, i, s: x.put(i, s, True), (M, I([[1, 1], [2, 0]]), (4,))),
     ("take_along_dim", lambda t, x, i: t.take_along_dim(x, i, 1), (M, I([[0], [3], [1]]))),
     ("take_along_dim wide", lambda t, x, i: t.take_along_dim(x, i, 0), ((3, 1), I([[0, 2]]))),
+    ("take_along_dim around", lambda t, x, i: t.take_along_dim(x, i, 1), (M, I([[-1], [9], [-6]]))),
     ("take_along_dim flat", lambda t, x, i: t.take_along_dim(x, i), (M, I([[0], [7]]))),
 ]
 

@@ -23,7 +23,6 @@ from flambeau.ops.indices.indexing import (
     _scatter,
     _scatter_add,
     _scatter_source,
-    index_select,
     unravel_index,
     untouched,
     wrapped_index,
@@ -439,6 +438,8 @@ def take_along_dim(
 ) -> Tensor:
     """The elements at `indices` along `dim` (`gather` with broadcasting), or at flat positions.
 
+    Along a dimension of n entries indices count modulo n.
+
     >>> import flambeau as fb
     >>> x = fb.tensor([[3, 1], [2, 4]])
     >>> fb.take_along_dim(x, x.argsort(1), 1)
@@ -452,7 +453,7 @@ def take_along_dim(
         )
     if dim is None:
         return deliver(
-            index_select(x.reshape(-1), 0, i.reshape(-1)),
+            x.reshape(-1).gather(0, i.reshape(-1)),
             out,
             input,
             indices,
@@ -467,6 +468,8 @@ def take_along_dim(
     d = dim_of(dim, x.dim())
     common = broadcast_shapes(*[tuple(n for k, n in enumerate(t.shape) if k != d) for t in (x, i)])
     wide = [(*common[:d], t.shape[d], *common[d:]) for t in (x, i)]
+    if n := x.shape[d]:
+        i = i.remainder(n)
     return deliver(
         x.expand(wide[0]).gather(d, i.expand(wide[1])),
         out,
