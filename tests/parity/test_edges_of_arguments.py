@@ -181,3 +181,16 @@ def test_convolutions_that_were_looked_at_are_looked_at_again_with_other_argumen
         for other in ({"dtype": t.float64}, {"bias": 3}, {"stride": 0}, {"groups": 2}):
             for _ in range(2):
                 assert _done(lambda t, other=other: call(t, **other), t) is RuntimeError
+
+
+@pytest.mark.parametrize("order", [0, 1, -1, 2, -2, 0.5, float("inf"), -float("inf"), "fro", "nuc"])
+@pytest.mark.parametrize("shape", [(0,), (0, 0), (0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 2, 2)])
+def test_norms_of_nothing_are_pytorchs(order, shape):
+    def call(t):
+        dim = (-2, -1) if len(shape) > 1 else None
+        return [
+            _listed(t.linalg.norm(t.zeros(shape), order, dim=dim, keepdim=keepdim))
+            for keepdim in (False, True)
+        ]
+
+    assert _done(call, fb) == _done(call, torch)

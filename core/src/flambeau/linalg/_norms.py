@@ -82,6 +82,7 @@ def matrix_norm(
 
     Raises:
         RuntimeError: another `ord`, the two dimensions are the same, or the dtype is not floating.
+        IndexError: the smallest of no values; the largest is 0.
 
     >>> import flambeau as fb
     >>> fb.linalg.matrix_norm(fb.tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc")
@@ -104,7 +105,7 @@ def matrix_norm(
         if ord == "nuc":
             result = values.sum(-1)
         else:
-            result = values.amax(-1) if float(ord) > 0 else values.amin(-1)
+            result = _largest(values, -1) if float(ord) > 0 else values.amin(-1)
         if keepdim:
             for d in sorted((first, second)):
                 result = result.unsqueeze(d)
@@ -113,11 +114,16 @@ def matrix_norm(
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     across, along = (first, second) if abs(ord) == 1 else (second, first)
     sums = x.abs().sum(across, True)
-    result = sums.amax(along, True) if ord > 0 else sums.amin(along, True)
+    result = _largest(sums, along, True) if ord > 0 else sums.amin(along, True)
     if not keepdim:
         for d in sorted((first, second), reverse=True):
             result = result.squeeze(d)
     return deliver(result, out, A, exact=True, share="anything")
+
+
+def _largest(x: Tensor, d: int, keepdim: bool = False) -> Tensor:
+    """The largest of numbers that are not negative, 0 where there are none."""
+    return x.amax(d, keepdim) if x.shape[d] else x.sum(d, keepdim)
 
 
 def norm(

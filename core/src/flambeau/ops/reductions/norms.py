@@ -81,7 +81,7 @@ def norm(
         )
     if isinstance(p, str):
         raise RuntimeError(f"norm: order {p!r} is not supported; use 'fro', 'nuc' or a number")
-    if builtins.abs(p) == float("inf") and builtins.any(x.shape[d] == 0 for d in dims):
+    if (p < 0 or p == float("inf")) and builtins.any(x.shape[d] == 0 for d in dims):
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {p} norm of no elements: input has shape "
             f"{list(x.shape)}; the operation has no identity"
