@@ -9,6 +9,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
@@ -226,8 +227,7 @@ def _follows(left: list[str], right: list[str], wanted: list[str]) -> bool:
 def _summed(x: Tensor, names: list[str], keep: set[str]) -> tuple[Tensor, list[str]]:
     gone = [i for i, name in enumerate(names) if name not in keep]
     if gone:
-        # The dtype stays, for the product with the other operand.
-        x = x.sum(tuple(gone), dtype=x.dtype)
+        x = x.sum(tuple(gone))
     return x, [name for name in names if name in keep]
 
 
@@ -240,6 +240,7 @@ def _pair(
     left and of the right alone.  Size-1 dimensions that broadcast are left to the side that has the
     size.
     """
+    left_dtype, right_dtype = x.dtype, y.dtype
     x, x_names = _summed(x, x_names, {*later, *y_names})
     y, y_names = _summed(y, y_names, {*later, *x_names})
     for name in [n for n in x_names if n in y_names]:
@@ -263,8 +264,9 @@ def _pair(
         a = a.reshape((*a.shape, *(1,) * len(right)))
         b = b.reshape((*b.shape[: len(batch)], *(1,) * len(left), *b.shape[len(batch) :]))
         return a * b, [*batch, *left, *right]
-    a = _arranged(x, x_names, [*batch, *left, *inner])
-    b = _arranged(y, y_names, [*batch, *inner, *right])
+    # Sums of integers are int64, which the other operand of a matrix product need not be.
+    a = cast(_arranged(x, x_names, [*batch, *left, *inner]), left_dtype)
+    b = cast(_arranged(y, y_names, [*batch, *inner, *right]), right_dtype)
     nb, nl, ni = len(batch), len(left), len(inner)
     head, rows = a.shape[:nb], a.shape[nb : nb + nl]
     depth, columns = math.prod(a.shape[nb + nl :]), b.shape[nb + ni :]
