@@ -183,6 +183,52 @@ def test_convolutions_that_were_looked_at_are_looked_at_again_with_other_argumen
                 assert _done(lambda t, other=other: call(t, **other), t) is RuntimeError
 
 
+SMALL_CALLS = [
+    *("copysign(i, -7)", "copysign(i, -7.0)", "copysign(x, -7)", "copysign(x.double(), -7)"),
+    *(f"unravel_index(i.to(t.{kind}), (2, 300))" for kind in ("uint8", "int16", "int32", "int64")),
+    *("diff(i, 0, 0, i, i)", "diff(x, 0, append=x)", "diff(x, 1, append=x)"),
+    *("gradient(x, spacing=None)", "gradient(x, spacing=None, dim=0, edge_order=2)"),
+    *(f"tensor(1).to(t.{kind}).sum_to_size(())" for kind in ("bool", "uint8", "int32", "float64")),
+    *("linalg.vander(t.tensor(3), N=3)", "linalg.vander(t.tensor(3.0))", "linalg.vander(x, N=2)"),
+    *("take_along_dim(x, i, 0)", "take_along_dim(x, -5 * i, 0)", "take_along_dim(x, -i)"),
+    *("nn.functional.pairwise_distance(i, i + 1)", "nn.functional.pairwise_distance(i, x, 1)"),
+    *("nn.functional.pairwise_distance(i > 1, i > 2)", "nn.functional.cosine_similarity(i, i)"),
+    "nn.functional.triplet_margin_loss(i[None], i[None] + 1, i[None] - 3)",
+    "nn.functional.margin_ranking_loss(i, i + 1, i)",
+    "nn.functional.margin_ranking_loss(i, i + 1, i, margin=2, reduction='none')",
+    *("hstack([])", "vstack([])", "dstack([])", "column_stack([])", "row_stack([])", "cat([])"),
+    *(
+        "amax(t.zeros(5, 0))",
+        "amax(t.zeros(5, 0), 1)",
+        "amax(t.zeros(5, 0), 0)",
+        "amin(t.zeros(0))",
+    ),
+    *("aminmax(t.zeros(5, 0))", "aminmax(t.zeros(5, 0), dim=1)", "aminmax(t.zeros(5, 0), dim=0)"),
+    *("narrow(x, 0, t.tensor(1), 2)", "narrow(x, 0, i[:1], 2)", "narrow(x, 0, i, 2)"),
+    *("narrow(x, 0, t.tensor(True), 2)", "narrow(x, 0, t.tensor(1, dtype=t.uint8), 2)"),
+    *(
+        f"{half}_indices(2, 3, dtype=t.{kind})"
+        for half in ("tril", "triu")
+        for kind in ("bool", "uint8", "int16", "int32", "int64", "float32")
+    ),
+]
+
+
+@pytest.mark.parametrize("text", SMALL_CALLS)
+def test_small_calls_end_as_in_pytorch(text):
+    def call(t):
+        names = {"t": t, "x": t.tensor([3.0, 1.0, 6.0]), "i": t.tensor([1, 2, 0])}
+        found = eval(f"t.{text}", names)
+        return [_listed(x) for x in (found if isinstance(found, tuple) else (found,))]
+
+    ours, theirs = _done(call, fb), _done(call, torch)
+    if isinstance(theirs, type):
+        assert ours is theirs
+    else:
+        assert [x[:2] for x in ours] == [x[:2] for x in theirs]
+        assert all(approximately(x[2], y[2]) for x, y in zip(ours, theirs, strict=True))
+
+
 @pytest.mark.parametrize("order", [0, 1, -1, 2, -2, 0.5, float("inf"), -float("inf"), "fro", "nuc"])
 @pytest.mark.parametrize("shape", [(0,), (0, 0), (0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 2, 2)])
 def test_norms_of_nothing_are_pytorchs(order, shape):

@@ -50,10 +50,10 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 (default: as many as elements) of each element of vectors, as rows.
 
-    Shapes: x (..., n), result (..., n, N).
+    Shapes: x (..., n), result (..., n, N); a number is a vector of one.
 
     Raises:
-        RuntimeError: x has no dimension, or N is not greater than 1.
+        RuntimeError: N is not greater than 1.
 
     >>> import flambeau as fb
     >>> fb.linalg.vander(fb.tensor([2, 3]), N=3)
@@ -61,7 +61,8 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
             [1, 3, 9]])
     """
     v = need_input(x, "linalg.vander", "x")
-    count = (v.shape[-1] if v.dim() else 1) if N is None else N
+    v = v if v.dim() else v.reshape((1,))
+    count = v.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
     column = v.unsqueeze(-1)

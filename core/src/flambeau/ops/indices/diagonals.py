@@ -130,6 +130,8 @@ def _triangle_indices(
     name = "tril_indices" if lower else "triu_indices"
     if is_sparse(name, layout):
         raise RuntimeError(f"{name} only supports layout=torch.strided, got layout={layout}")
+    if dtype not in (D.int32, D.int64):
+        raise NotImplementedError(f'"{name}" not implemented for {dtype}')
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: row and col must be non-negative, got {row} and {col}")
     i, j = arange(row, device=device).unsqueeze(1), arange(col, device=device)

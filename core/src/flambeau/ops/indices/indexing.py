@@ -811,7 +811,7 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 @public(method=False)
 @takes_as_annotated
 def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
-    """The coordinates of flat indices into a row-major tensor of `shape`.
+    """The coordinates, as int64, of flat indices into a row-major tensor of `shape`.
 
     Raises:
         TypeError: the indices are no integers.
@@ -827,6 +827,7 @@ def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
     size = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in size):
         raise ValueError(f"'shape' cannot have negative values, but got {size}")
+    i = cast(i, D.int64)  # a small dtype does not hold the sizes
     found, step = [], prod(size)
     for n in size:
         step = step // n if n else 0

@@ -89,7 +89,7 @@ def margin_ranking_loss(
         need_tensor(t, "margin_ranking_loss", argument)
         for t, argument in ((input1, "input1"), (input2, "input2"), (target, "target"))
     )
-    return reduced((-target * (x - input2) + margin).clamp_min(0), reduction)
+    return reduced((-target * (x - input2) + float(margin)).clamp_min(0), reduction)
 
 
 @public(method=False)

@@ -45,14 +45,14 @@ def pairwise_distance(
     """The `p`-norm of x1 - x2 + `eps` along the last dimension; the operands are broadcast.
 
     Raises:
-        RuntimeError: the shapes do not broadcast, or the common dtype is not floating.
+        RuntimeError: the shapes do not broadcast, or both operands are bool.
 
     >>> import flambeau as fb
     >>> fb.pairwise_distance(fb.tensor([[3.0, 4.0]]), fb.zeros(1, 2))
     tensor([5.0000])
     """
-    x, y = _pair("pairwise_distance", x1, x2)
-    return norm(x - y + eps, p, -1, keepdim)
+    x, y = (need_tensor(t, "pairwise_distance", n) for t, n in ((x1, "x1"), (x2, "x2")))
+    return norm(x - y + float(eps), p, -1, keepdim)
 
 
 @public(method=False)

@@ -44,8 +44,7 @@ def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None
         return deliver(found, out, input, other)
     if not isinstance(other, Tensor):
         other = need_tensor(input, "copysign", "input").new_full((), other, dtype=D.float64)
-        if input.dtype.fp:
-            other = cast(other, input.dtype)
+        other = cast(other, input.dtype if input.dtype.fp else D.get_default_dtype())
     x, y = _two("copysign", input, other, to_float=True)
     size = x.abs()
     return deliver(where(signbit(y), -size, size), out, input, other)

@@ -28,7 +28,7 @@ def gradient(
 
     Args:
         spacing: the distance of samples, one number or one for each dimension, or for each
-            dimension a vector of coordinates.
+            dimension a vector of coordinates; None is 1.
         dim: the dimension or dimensions, by default all.
 
     Raises:
@@ -51,6 +51,7 @@ def gradient(
             raise RuntimeError(
                 "torch.gradient expected each dimension size to be at least edge_order+1"
             )
+    spacing = 1 if spacing is None else spacing
     if isinstance(spacing, Tensor) or not isinstance(spacing, Sequence):
         spacing = [spacing] * len(dims)
     if len(spacing) != len(dims):
@@ -115,6 +116,8 @@ def diff(
 ) -> Tensor:
     """The differences of neighbours along `dim`, taken `n` times; of bools whether they differ.
 
+    None are taken for `n` = 0: that is a copy of `input`, without `prepend` and `append`.
+
     >>> import flambeau as fb
     >>> fb.diff(fb.tensor([1, 4, 9]))
     tensor([3, 5])
@@ -125,10 +128,12 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     d = dim_of(dim, x.dim())
+    if n == 0:
+        return deliver(x.clone(), out, input, share="anything")
     parts = [p for p in (prepend, x, append) if p is not None]
     x = cat(parts, d) if len(parts) > 1 else x
     for _ in range(min(n, x.shape[d])):
         size = max(x.shape[d] - 1, 0)
         after, before = x.narrow(d, min(1, x.shape[d]), size), x.narrow(d, 0, size)
         x = after ^ before if x.dtype is D.bool_ else after - before
-    return deliver(x if n else x.clone(), out, input, prepend, append, share="anything")
+    return deliver(x, out, input, prepend, append, share="anything")

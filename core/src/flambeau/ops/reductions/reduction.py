@@ -63,6 +63,14 @@ def _need_elements(name: str, self: Tensor, dim: tuple[int, ...]) -> None:
             )
 
 
+def _need_named(name: str, dim: Ints) -> None:
+    if isinstance(dim, Sequence) and not dim:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
+        )
+
+
 def _need_order(name: str, x: Tensor) -> None:
     if x.dtype.is_complex:
         raise NotImplementedError(f"{name}(): complex numbers have no order, got {x.dtype}")
@@ -371,6 +379,7 @@ def amax(
     x = need_input(input, "amax", "input")
     dims = dims_of(dim, len(x._a.shape))
     if 0 in x._a.shape:
+        _need_named("amax", dim)
         _need_elements("amax", x, dims)
     _need_order("amax", x)
     result = _amax.run(x, dims, keepdim)
@@ -390,6 +399,7 @@ def amin(
     x = need_input(input, "amin", "input")
     dims = dims_of(dim, len(x._a.shape))
     if 0 in x._a.shape:
+        _need_named("amin", dim)
         _need_elements("amin", x, dims)
     _need_order("amin", x)
     result = _amin.run(x, dims, keepdim)

@@ -94,6 +94,8 @@ def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
         raise RuntimeError(f"size {list(shape)} is not expandable to size {list(have)}.")
     lead = len(have) - len(shape)
     dims = [*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 != have[i + lead])]
+    if not shape:
+        return x.sum()
     return x.sum(dims, keepdim=True).reshape(shape) if dims else x
 
 

@@ -735,7 +735,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """The view of `length` entries of dimension `dim` from `start`.
 
     Raises:
-        RuntimeError: the range leaves the tensor.
+        RuntimeError: the range leaves the tensor, or a tensor `start` is no scalar of integers.
 
     >>> import flambeau as fb
     >>> fb.narrow(fb.arange(5), 0, 1, 2)
@@ -746,6 +746,8 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     d = dim_of(dim, len(shape))
+    if isinstance(start, Tensor) and (start.dim() or start.dtype.category != 1):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     first = operator.index(start)
     n = shape[d]
     try:

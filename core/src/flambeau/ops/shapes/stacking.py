@@ -79,6 +79,13 @@ def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
     return _all_at_least(tensors, 3)
 
 
+def _some(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    found = need_tensors((tensors,), name)
+    if not found:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return found
+
+
 @public(method=False)
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors side by side: along dimension 1, vectors along their only one.
@@ -87,8 +94,8 @@ def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     >>> fb.hstack([fb.tensor([1]), fb.tensor([2, 3])])
     tensor([1, 2, 3])
     """
-    parts = [_at_least(x, 1) for x in need_tensors((tensors,), "hstack")]
-    return cat(parts, 0 if parts and parts[0].dim() == 1 else 1, out=out)
+    parts = [_at_least(x, 1) for x in _some("hstack", tensors)]
+    return cat(parts, 0 if parts[0].dim() == 1 else 1, out=out)
 
 
 @public(method=False)
@@ -100,7 +107,7 @@ def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     tensor([[1, 2],
             [3, 4]])
     """
-    return cat([_at_least(x, 2) for x in need_tensors((tensors,), "vstack")], 0, out=out)
+    return cat([_at_least(x, 2) for x in _some("vstack", tensors)], 0, out=out)
 
 
 row_stack = vstack
@@ -114,7 +121,7 @@ def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     >>> fb.dstack([fb.tensor([1, 2]), fb.tensor([3, 4])]).shape
     torch.Size([1, 2, 2])
     """
-    return cat([_at_least(x, 3) for x in need_tensors((tensors,), "dstack")], 2, out=out)
+    return cat([_at_least(x, 3) for x in _some("dstack", tensors)], 2, out=out)
 
 
 @public(method=False)
@@ -126,7 +133,5 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
     tensor([[1, 3],
             [2, 4]])
     """
-    parts = [
-        x if x.dim() > 1 else x.reshape(-1, 1) for x in need_tensors((tensors,), "column_stack")
-    ]
+    parts = [x if x.dim() > 1 else x.reshape(-1, 1) for x in _some("column_stack", tensors)]
     return cat(parts, 1, out=out)
