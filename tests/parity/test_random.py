@@ -566,6 +566,28 @@ def test_complex_tensors_are_refused_where_pytorch_refuses_them(name):
             getattr(fb.zeros(3, dtype=fb.complex64), name)(*given)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "normal(x, 1.0)",
+        "normal(x, y)",
+        "normal(0.0, y)",
+        "normal(x, y[:, :1])",
+        "poisson(y)",
+        "bernoulli(x)",
+    ],
+)
+def test_what_numbers_are_drawn_with_has_the_gradient_zero(text):
+    for t in (torch, fb):
+        x, y = t.full((3,), 0.5, requires_grad=True), t.ones(2, 3, requires_grad=True)
+        names = [name for name in ("x", "y") if f"{name}" in text.partition("(")[2]]
+        drawn = eval(f"t.{text}", {"t": t, "x": x, "y": y})
+        found = t.autograd.grad((drawn * 3).sum(), [{"x": x, "y": y}[name] for name in names])
+        assert [g.tolist() for g in found] == [
+            t.zeros((3,) if name == "x" else (2, 3)).tolist() for name in names
+        ]
+
+
 @pytest.mark.parametrize("wrong", [[0.5, 1.5, 0.5], [0.5, float("nan"), 0.5], [-0.1, 0.5, 0.5]])
 def test_probabilities_that_are_none_are_refused_before_anything_is_written(wrong):
     x, state = fb.full((3,), 7.0), fb.get_rng_state().tolist()

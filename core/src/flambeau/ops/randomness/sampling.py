@@ -51,6 +51,7 @@ from flambeau.ops.creation.creation import (
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import Op, composite
 from flambeau.ops.declaration.written import drawing
+from flambeau.ops.indices.indexing import untouched
 from flambeau.ops.randomness import random as streams
 
 if TYPE_CHECKING:
@@ -484,8 +485,16 @@ def bernoulli(
             raise RuntimeError(f"bernoulli expects p to be in [0, 1], but got p={p}")
         made = _bernoulli_scalar.draw(x._be, tuple(x._a.shape), p, x.dtype, g)
     else:
-        made = wrap(x._be, _bernoulli_native(x, x.dtype, g), x.dtype)
+        made = _flat(wrap(x._be, _bernoulli_native(x, x.dtype, g), x.dtype), x)
     return finished(made, False, out)
+
+
+def _flat(drawn: Tensor, *parameters: object) -> Tensor:
+    """`drawn` with a history in which those that it was drawn with have the gradient 0."""
+    for x in parameters:
+        if isinstance(x, Tensor) and x.requires_grad:
+            drawn = untouched(drawn, cast(x, drawn.dtype))
+    return drawn
 
 
 def _check_probabilities(p: Tensor) -> None:
@@ -528,7 +537,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         if looks:  # a kernel that has looked leaves the words to this
             _check_rates(x)
         raise
-    return drawn + x * 0 if x._rg and x.requires_grad else drawn
+    return _flat(drawn, x)
 
 
 def _check_rates(x: Tensor) -> None:
@@ -624,7 +633,7 @@ def normal(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Normal numbers of given means and standard deviations (tensors or numbers).
+    """Normal numbers of given means and standard deviations, numbers or tensors with gradient 0.
 
     Raises:
         RuntimeError: a standard deviation is negative, NaN or complex.
@@ -661,7 +670,12 @@ def normal(
     else:
         _check_std(std)
     noise = randn(shape, generator=generator, dtype=like.dtype, device=like.device)
-    return finished(noise * std + mean, requires_grad, out)
+    drawn = noise * _detached(std) + _detached(mean)
+    return finished(_flat(drawn, mean, std), requires_grad, out)
+
+
+def _detached(x: Tensor | float) -> Tensor | float:
+    return x.detach() if isinstance(x, Tensor) else x
 
 
 def torch_shape(mean: object, std: object) -> tuple[int, ...]:
