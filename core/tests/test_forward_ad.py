@@ -70,3 +70,11 @@ def test_libraries_may_ask_whether_there_is_a_level():
     assert forward_ad._current_level == -1
     with pytest.raises(AttributeError, match="no attribute"):
         forward_ad.missing  # noqa: B018
+
+
+def test_tangents_of_functions_without_a_rule_are_of_the_level_below():
+    x = fb.tensor([[0.2, 0.3], [0.4, 0.1]])
+    for function in (fb.matrix_exp, fb.inverse, fb.linalg.slogdet):
+        result, tangents = fb.func.jvp(function, (x,), (x,))
+        for t in (*result, *tangents):
+            assert "GradTrackingTensor" not in repr(t)

@@ -222,7 +222,7 @@ def derivatives(
         several = isinstance(result, (tuple, list))
         results = list(result) if several else [result]
         smooth = [r for r in results if hasattr(r, "_be") and r.requires_grad]
-        weights = [level.lift(zeros_like(level.lower(r))) for r in smooth]
+        weights = [level.lift(level.lower(zeros_like(r))) for r in smooth]
         for w in weights:
             w.requires_grad_()
         rows = level.gradients(smooth, inputs, weights, create_graph=True)
