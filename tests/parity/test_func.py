@@ -92,6 +92,21 @@ PROGRAMS = {
     "losses": lambda lib, f, x, y: f.vmap(
         f.grad(lambda a: lib.nn.functional.cross_entropy(a.unsqueeze(0), lib.tensor([1])))
     )(x),
+    "cross entropy of probabilities": lambda lib, f, x, y: f.vmap(
+        f.grad(lambda a, t: lib.nn.functional.binary_cross_entropy(a.sigmoid(), t), (0, 1))
+    )(x, x.flip(0).sigmoid()),
+    "its hessian": lambda lib, f, x, y: f.hessian(
+        lambda a: lib.nn.functional.binary_cross_entropy(a.sigmoid(), x.flip(0).sigmoid())
+    )(x),
+    "cholesky factors": lambda lib, f, x, y: f.vmap(
+        f.grad(lambda a: lib.linalg.cholesky(a @ a.T + lib.eye(3)).sum())
+    )(lib.stack([y, y.T])),
+    "ctc loss": lambda lib, f, x, y: f.vmap(
+        lambda a: lib.nn.functional.ctc_loss(
+            a.log_softmax(1).unsqueeze(1), lib.tensor([[1]]), (4,), (1,)
+        )
+    )(lib.stack([x, x.flip(0)])),
+    "jvp of a matrix exponential": lambda lib, f, x, y: f.jvp(lib.matrix_exp, (y,), (y @ y,)),
     "matrix functions": lambda lib, f, x, y: f.vmap(lambda s: lib.linalg.det(y * s + y.T))(x[0]),
 }
 

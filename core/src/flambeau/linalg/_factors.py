@@ -35,10 +35,16 @@ NOT_POSITIVE = (
 class BothTriangles(Function):
     """A matrix that is Hermitian by agreement: its gradient is, whichever triangle is read."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: object, a: Tensor) -> Tensor:
+    def forward(a: Tensor) -> Tensor:
         """A copy."""
         return a.clone()
+
+    @staticmethod
+    def setup_context(ctx: object, inputs: object, output: object) -> None:
+        """Nothing is kept."""
 
     @staticmethod
     def backward(ctx: object, *grads: Any) -> Tensor:

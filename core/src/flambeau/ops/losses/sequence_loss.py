@@ -152,11 +152,16 @@ def _ctc_loss_backward(
 class _CTCLoss(Function):
     """Joins the two ops, whose gradients are no derivatives unless probabilities sum to 1."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, log_probs: Tensor, targets: Tensor, *rest: Any) -> Tensor:
-        ctx.save_for_backward(log_probs, targets)
-        ctx.rest = rest
+    def forward(log_probs: Tensor, targets: Tensor, *rest: Any) -> Tensor:
         return _ctc_loss(log_probs, targets, *rest)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        ctx.save_for_backward(*inputs[:2])
+        ctx.rest = inputs[2:]
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
@@ -167,11 +172,15 @@ class _CTCLoss(Function):
 class _CTCLossBackward(Function):
     """The gradient, which has none itself, as in PyTorch."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(
-        ctx: object, grad: Tensor, log_probs: Tensor, targets: Tensor, *rest: object
-    ) -> Tensor:
+    def forward(grad: Tensor, log_probs: Tensor, targets: Tensor, *rest: object) -> Tensor:
         return _ctc_loss_backward(grad, log_probs, targets, *rest)
+
+    @staticmethod
+    def setup_context(ctx: object, inputs: object, output: object) -> None:
+        pass
 
     @staticmethod
     def backward(ctx: object, *grads: object) -> tuple[Any, ...]:

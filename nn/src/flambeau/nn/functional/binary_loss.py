@@ -55,11 +55,16 @@ def binary_cross_entropy(
 class _BinaryCrossEntropy(Function):
     """The unreduced loss; its gradient stays finite where a probability is exactly 0 or 1."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, input: Tensor, target: Tensor) -> Tensor:
-        ctx.save_for_backward(input, target)
+    def forward(input: Tensor, target: Tensor) -> Tensor:
         log_no = input.neg().log1p().clamp(min=-100)
         return (target - 1) * log_no - target * input.log().clamp(min=-100)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
