@@ -107,6 +107,15 @@ PROGRAMS = {
         )
     )(lib.stack([x, x.flip(0)])),
     "jvp of a matrix exponential": lambda lib, f, x, y: f.jvp(lib.matrix_exp, (y,), (y @ y,)),
+    "singular values": lambda lib, f, x, y: f.vmap(
+        lambda a: (
+            lib.linalg.svdvals(a),
+            lib.linalg.cond(a),
+            lib.linalg.matrix_rank(a),
+            lib.linalg.norm(a, "nuc"),
+            lib.linalg.lu_factor(a).pivots,
+        )
+    )(lib.stack([y, y.T])),
     "matrix functions": lambda lib, f, x, y: f.vmap(lambda s: lib.linalg.det(y * s + y.T))(x[0]),
 }
 

@@ -284,6 +284,7 @@ def check_info(name: str, info: Tensor, text: str) -> None:
 
 def first_nonzero(info: Tensor) -> tuple[int, int] | None:
     """Flat place and value of the first element that is not 0."""
+    info = all_values(info)
     if info.numel() == 0 or not info.any().item():
         return None
     return next(
