@@ -222,6 +222,17 @@ def test_squares_have_the_dtype_of_pytorchs(dtype, shape):
         fb.tensor([True]).square_()
 
 
+@pytest.mark.parametrize("name", ["remainder", "fmod", "floor_divide"])
+@pytest.mark.parametrize("other", ["t.tensor([True])", "t.tensor(True)", "True"])
+def test_bools_have_no_remainders(name, other):
+    for t in (torch, fb):
+        x = t.tensor([True, False])
+        for call in (getattr(t, name), getattr(t.Tensor, name), getattr(t.Tensor, f"{name}_")):
+            with pytest.raises(NotImplementedError):
+                call(x, eval(other, {"t": t}))
+        assert x.tolist() == [True, False]
+
+
 def test_two_numbers_are_written_into_a_tensor():
     assert fb.mul(2, 3, out=fb.empty(())).dtype is fb.float32
     assert fb.add(input=1, other=2).item() == fb.add(1, 1, 1).item() + 1 == 3

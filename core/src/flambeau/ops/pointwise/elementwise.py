@@ -202,6 +202,12 @@ def _remainder(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
+@_remainder.demand
+def _(self, other):
+    if self.dtype is D.bool_:
+        raise NotImplementedError("remainder: not implemented for bools")
+
+
 @_remainder.gradient("self")
 def _(F, g, _self, _other):
     return g
@@ -215,6 +221,12 @@ def _(F, g, self, other):
 @primitive(promotes="any")
 def _fmod(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
+
+
+@_fmod.demand
+def _(self, other):
+    if self.dtype is D.bool_:
+        raise NotImplementedError("fmod: not implemented for bools")
 
 
 @_fmod.gradient("self")
