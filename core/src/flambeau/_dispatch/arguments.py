@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
-from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge
 from flambeau._types.spec import Spec
 
@@ -278,20 +277,6 @@ def check_values(x: Tensor, low: float, high: float, text: str) -> None:
         inside = item(be.fresh(be.amax(a, dims, False))) <= high
     if not inside:
         raise RuntimeError(text)
-
-
-def check_all(found: Tensor, value: Tensor, complaint: Callable[[], str]) -> None:
-    """See to it that a test of a tensor found True everywhere.
-
-    Raises:
-        ValueError: it did not; the message is what `complaint` gives, and the tensor.
-    """
-    if is_tensor(value) and is_tensor(found) and value._be is found._be:
-        check = getattr(found._be.backend, "check_all", None)  # of a capture, which checks again
-        if check is not None and check(found._a, value._a, complaint):
-            return
-    if not found.all():
-        raise ValueError(f"{complaint()}\n{value}")
 
 
 def _without_repeats(be: BoundBackend, a: Any) -> Any:

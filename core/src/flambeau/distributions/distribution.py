@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import flambeau as fb
 from flambeau import Size, Tensor
-from flambeau._dispatch.arguments import check_all
 from flambeau.distributions import constraints
 from flambeau.distributions.utils import lazy_property
 from flambeau.overrides import methods_take_as_annotated
+from flambeau.plans.checks import check_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

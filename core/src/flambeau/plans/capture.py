@@ -24,6 +24,7 @@ from flambeau._dispatch.warning import where
 from flambeau._random.generator import Generator
 from flambeau.amp.grad_scaler import GradScaler
 from flambeau.ops.optimisers.optimizer_steps import StepOp
+from flambeau.plans import checks
 from flambeau.plans.late import settling
 from flambeau.plans.numbers import Counter, Tracked
 from flambeau.plans.skipped import step_unless
@@ -506,9 +507,9 @@ def check_values(
 
 
 def check_all(be: BoundBackend, found: object, value: object, text: str) -> None:
-    """`flambeau._dispatch.arguments.check_all` of native arrays."""
+    """`flambeau.plans.checks.check_all` of native arrays."""
     holds = wrap(be, found, be.dtype_of(found))
-    _arguments.check_all(holds, wrap(be, value, be.dtype_of(value)), lambda: text)
+    checks.check_all(holds, wrap(be, value, be.dtype_of(value)), lambda: text)
 
 
 class _Watched:
@@ -574,7 +575,7 @@ class _Backend(_Watched):
             capture.early.add(capture.steps[-1])
 
     def check_all(self, found: object, value: object, complaint: Callable[[], str]) -> bool:
-        """See `arguments.check_all`; runs complain in the words of the captured one."""
+        """See `checks.check_all`; runs complain in the words of the captured one."""
         if not self._capture.listens:
             return False
         with self._capture.inside():
