@@ -66,16 +66,20 @@ def _prepare_take(a: Array, rows: Array, *settings: object) -> object:
     return native.take, forms, (rows.size, width, a.shape[0])
 
 
-def _take(a: Array, rows: Array, *settings: object) -> Array:
+def _rows(a: Array, rows: Array, *settings: object) -> Array:
+    return a.take(rows, 0)
+
+
+def _take(a: Array, rows: Array) -> Array:
     if rows.ndim and a.flags.c_contiguous:  # others are copied first
-        return a.take(rows, 0)
+        return _rows(a, rows)
     return _index(a, (rows,))  # type: ignore[no-any-return]
 
 
 take = prepared("take", "aa", _prepare_take, _take)
 """The entries of an array along its first dimension that an array of indices names."""
 
-embedding = prepared("embedding", "aass", _prepare_take, _take)
+embedding = prepared("embedding", "aass", _prepare_take, _rows)
 
 
 def index(a: Array, indices: Indices) -> Array:
