@@ -53,3 +53,16 @@ def test_their_second_derivatives_are_those_of_pytorch(name):
         (second,) = t.autograd.grad((first * x).sum(), x)
         found.append(second.numpy())
     np.testing.assert_allclose(*found, rtol=1e-14)
+
+
+@pytest.mark.parametrize("size", [1, 5, 100, 5000])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["relu", "relu_"])
+def test_relu_takes_the_zero_that_pytorch_takes_of_two(name, dtype, size):
+    """Of small arrays and of large ones, whichever loop makes them."""
+    found = []
+    for t in (fb, torch):
+        x = t.from_numpy(np.resize(EDGES, size)).to(getattr(t, dtype))
+        y = getattr(x, name)().double().numpy()
+        found.append(np.where(y == 0, np.copysign(1, y), y))
+    np.testing.assert_array_equal(*found)

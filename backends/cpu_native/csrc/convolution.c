@@ -73,7 +73,6 @@ FORCED void convolve(const Part *p, int rows, int vectors) {
             __m512 y = sums[i][v];
             if (p->bias != NULL) y += _mm512_set1_ps(p->bias[i]);
             if (c->rectifies) y = _mm512_max_ps(_mm512_setzero_ps(), y);
-            if (c->rectifies > 1) y += _mm512_setzero_ps(); /* negative zeros lose their sign */
             _mm512_mask_storeu_ps(p->out + i * result + p->places[v], lanes(__builtin_popcount(p->inside[v])),
                                   _mm512_maskz_compress_ps(p->inside[v], y));
         }
@@ -182,7 +181,7 @@ static void convolution(const Args *args) {
                      .groups = n[1], .features = n[2], .channels = n[3], .height = n[4], .width = n[5],
                      .lines = n[6], .taps = n[7], .out_height = n[8], .out_width = n[9], .down = n[10],
                      .right = n[11], .above = n[12], .left = n[13], .seen = n[14],
-                     .rectifies = (int)n[15]};
+                     .rectifies = n[15] != 0};
     if (c.groups < 1 || c.features < 1 || c.channels < 1 ||
         c.out_width > c.width || c.seen < 1 || c.seen > c.width || !is_counted(c.height, c.lines, c.out_height, c.down, c.above) ||
         !is_counted(c.width, c.taps, c.out_width, c.right, c.left)) {

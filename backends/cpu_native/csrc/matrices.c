@@ -85,7 +85,6 @@ FORCED void tile(const Tile *t, int rows, int vectors, int far) {
             __m512 sum = sums[i][v];
             if (t->bias != NULL) sum += _mm512_maskz_loadu_ps(written, t->bias + LANES * v);
             if (t->relu) sum = _mm512_max_ps(_mm512_setzero_ps(), sum);
-            if (t->relu == NO_SIGN) sum += _mm512_setzero_ps();
             _mm512_mask_storeu_ps(t->out + i * t->step + LANES * v, written, sum);
         }
 }
@@ -202,7 +201,7 @@ static void matrices(const Args *args) {
     const Matrices c = {.out = args->p[0], .a = args->p[1], .b = args->p[2], .bias = args->p[3],
                         .rows = rows, .columns = columns, .depth = depth, .out_step = columns,
                         .down = a_turned ? 1 : depth, .right = a_turned ? rows : 1,
-                        .b_step = b_turned ? depth : columns, .b_turned = b_turned, .relu = (int)n[5]};
+                        .b_step = b_turned ? depth : columns, .b_turned = b_turned, .relu = n[5] != 0};
     if (rows && columns) multiply_matrices(&c, args->threads);
 }
 /* out = a[0]ᵀ @ b[0] + a[1]ᵀ @ b[1] + …: the gradient of a weight that every step of a loop has used.  The sum of

@@ -183,8 +183,8 @@ static void make_lines(const Args *args, int relu) {
 
 static void linear(const Args *args) { make_lines(args, 0); }
 
-/* The same and its relu; with the last integer, negative zeros lose their sign. */
-static void linear_relu(const Args *args) { make_lines(args, args->n[3] ? NO_SIGN : 1); }
+/* The same and its relu. */
+static void linear_relu(const Args *args) { make_lines(args, 1); }
 int has_linear(void) { return has_avx512(); }
 #else
 static int multiplied(const Product *c, int threads) {
@@ -295,7 +295,7 @@ static void sgemm(const Args *args) {
 const Row sgemm_rows[] = {
 #if HAS_AVX512
     {"linear", "wrroiii", "w01,w02,w12,w1", linear},
-    {"linear_relu", "wrroiiii", "w01,w02,w12,w1", linear_relu},
+    {"linear_relu", "wrroiii", "w01,w02,w12,w1", linear_relu},
 #endif
     {"sgemm", "iiiiiioiiiiiiiiiff", "w7", sgemm},
     {NULL, NULL, NULL, NULL},

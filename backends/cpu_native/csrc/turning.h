@@ -47,8 +47,6 @@ FORCED void turn(__m512 *r) {
     }
 }
 
-#define NO_SIGN 2 /* of relu: NumPy's maximum, which takes the second of two zeros */
-
 /* out[j][i] = a[i][j] (+ bias[i]); up to `filled` columns of `out` are zeros where `a` has no row. */
 AVX512 static void turned(float *out, int64_t out_step, const float *a, int64_t a_step, int64_t rows,
                           int64_t columns, int64_t filled, const float *bias, int relu) {
@@ -65,7 +63,6 @@ AVX512 static void turned(float *out, int64_t out_step, const float *a, int64_t 
             for (int j = 0; j < LANES && j0 + j < columns; j++) {
                 __m512 line = bias == NULL ? v[j] : _mm512_add_ps(v[j], more);
                 if (relu) line = _mm512_max_ps(_mm512_setzero_ps(), line);
-                if (relu == NO_SIGN) line = _mm512_add_ps(line, _mm512_setzero_ps());
                 _mm512_mask_storeu_ps(out + (j0 + j) * out_step + i0, written, line);
             }
         }

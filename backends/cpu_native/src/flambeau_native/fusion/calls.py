@@ -17,7 +17,6 @@ from flambeau.plugin import bool_, float32
 from flambeau.plugin.plan import Plan, Slot, Step
 from flambeau_native.fusion.borrowed import BORROWED
 from flambeau_native.kernels import KERNELS
-from flambeau_native.kernels.activation import FEW_RELU
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.extending import THRESHOLD
 
@@ -129,8 +128,6 @@ class Reader:
         if op == "pow":
             return self._power(args)
         if op == "relu" and self._all_floats(args):
-            if size < 4 * FEW_RELU:
-                return [("latter_maximum", (args[0], 0.0), ())]
             return [("relu", args, ())] if self._row_major(args) else None
         if op == "where":
             if not (len(args) == 3 and self._all_floats(args[1:])):

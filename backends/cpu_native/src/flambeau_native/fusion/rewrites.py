@@ -15,7 +15,6 @@ from flambeau.plugin.plan import Plan, Slot, Step
 from flambeau_native.extension import native
 from flambeau_native.fusion.layouts import VIEWS, asks, is_dense
 from flambeau_native.kernels import KERNELS
-from flambeau_native.kernels.activation import FEW_RELU
 from flambeau_native.kernels.convolution import conv2d, conv2d_of
 from flambeau_native.kernels.linalg import linear, linear_of, matrices, matrices_of
 from flambeau_numpy.extending import KERNELS as NUMPY
@@ -94,8 +93,7 @@ def _conv2d(plan: Plan, step: Step, relu: bool = False) -> Callable[..., Any] | 
     image, weight, *bias = [plan.specs[slot][0] for slot in step.reads]
     if any(b != weight[:1] for b in bias):
         return None
-    signs = prod(plan.specs[step.results][0]) >= FEW_RELU  # else the kernel of relu is NumPy's
-    return conv2d_of(image, weight, *step.args[3:], relu=(1 if signs else 2) if relu else 0)
+    return conv2d_of(image, weight, *step.args[3:], relu=relu)
 
 
 _LAYERS: dict[str, Callable[..., Callable[..., Any] | None]] = {

@@ -20,31 +20,6 @@ from flambeau_native.kernels._common import (
     unary,
 )
 from flambeau_numpy.casts import compared
-from flambeau_numpy.extending import silent
-from flambeau_numpy.extending.parts import ZERO
-
-FEW_RELU = 2048  # elements, below which NumPy's maximum is relu
-
-
-def _make_relu() -> Kernel:
-    large, maximum, zero, few = unary("relu"), np.maximum, ZERO, FEW_RELU
-
-    def relu(a: Array) -> np.ndarray:
-        return maximum(a, zero[a.dtype]) if a.size < few else large(a)
-
-    return silent(relu)
-
-
-def _make_relu_() -> Kernel:
-    large, maximum, zero, few = in_place("relu", KERNELS["relu"]), np.maximum, ZERO, FEW_RELU
-
-    def relu_(a: Array) -> None:
-        if a.size < few:
-            maximum(a, zero[a.dtype], a)
-        else:
-            large(a)
-
-    return silent(relu_)
 
 
 def _forward(name: str) -> Kernel:
@@ -119,7 +94,7 @@ def _make_logsumexp() -> Kernel:
 
 
 KERNELS: dict[str, Kernel] = {
-    "relu": _make_relu(),
+    "relu": unary("relu"),
     "leaky_relu": unary("leaky_relu"),
     "leaky_relu_backward": binary("leaky_relu_backward"),
     "threshold_backward": binary("threshold_backward"),
@@ -149,7 +124,6 @@ KERNELS: dict[str, Kernel] = {
     "log_softmax_backward": _backward("log_softmax_backward"),
 }
 
-_IN_PLACE = "sigmoid leaky_relu silu elu hardsigmoid hardswish"
+_IN_PLACE = "relu sigmoid leaky_relu silu elu hardsigmoid hardswish"
 KERNELS |= {f"{name}_": in_place(name, KERNELS[name]) for name in _IN_PLACE.split()}
-KERNELS["relu_"] = _make_relu_()
 KERNELS["hardtanh_"] = in_place("clamp", KERNELS["hardtanh"])

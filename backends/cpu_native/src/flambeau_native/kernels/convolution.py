@@ -125,13 +125,13 @@ conv2d = prepared("conv2d", "aaassss", _prepare_pixels, _by_windows)
 """The convolution of float32 images, or None where others are sooner done."""
 
 
-def conv2d_of(image: Sizes, weight: Sizes, *geometry: Any, relu: int = 0) -> Any:
+def conv2d_of(image: Sizes, weight: Sizes, *geometry: Any, relu: bool = False) -> Any:
     """`conv2d` of row-major float32 arrays, of which it asks nothing; None if others do better.
 
     Args:
         image, weight: shapes of the input and the weight.
         geometry: stride, padding, dilation and groups.
-        relu: make what `relu` makes of the result; 2, if zeros have no sign in that.
+        relu: make what `relu` makes of the result.
     """
     found = windows(image, weight, *geometry)
     if found is None or not found.forward:

@@ -9,7 +9,6 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import FLOAT32, Array, compiled, made, maker
-from flambeau_native.kernels.activation import FEW_RELU
 from flambeau_numpy.extending import THRESHOLD
 
 if TYPE_CHECKING:
@@ -78,18 +77,9 @@ def linear_of(
     depth = shape[-1] if shape else 0
     if not (elements := prod(shape)) or not lines or not _suits(elements // depth, lines * depth):
         return None
-    rows, out_shape, run = elements // depth, (*shape[:-1], lines), native.linear
+    rows, out_shape = elements // depth, (*shape[:-1], lines)
+    run = native.linear_relu if relu else native.linear
     _empty = maker(rows * lines, _kind)
-    if relu:
-        rectified = native.linear_relu
-        unsigned = rows * lines < FEW_RELU  # the kernel of relu is NumPy's maximum
-
-        def linear_relu(x: Array, weight: Array, bias: Array | None) -> Array:
-            out = _empty(out_shape, _kind)
-            rectified(out, x, weight, bias, rows, lines, depth, unsigned)
-            return out
-
-        return linear_relu
 
     def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         out = _empty(out_shape, _kind)
@@ -153,7 +143,7 @@ def _write(
         left, right = a.T if a_turned else a, b.T if b_turned else b
         native.matrices(out, left, right, line, *sizes, a_turned, b_turned, relu)
     elif relu:
-        native.linear_relu(out, a, b.T, line, *sizes, False)
+        native.linear_relu(out, a, b.T, line, *sizes)
     else:
         native.linear(out, a, b.T, line, *sizes)
 

@@ -5,7 +5,6 @@ They change with the kernels: a package that takes some requires the version it 
 
 from __future__ import annotations
 
-from flambeau_numpy.kernels.activation import ZERO
 from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY
 from flambeau_numpy.kernels.linalg import (
     SMALL,
@@ -28,7 +27,6 @@ __all__ = [
     "ROUNDING",
     "SMALL",
     "UNARY",
-    "ZERO",
     "advanced",
     "any_addmm",
     "any_linear",
