@@ -955,7 +955,7 @@ class TensorMethods:
                         try:
                             kernel(self._a, other._a)
                         except be.error:
-                            return inplace(slow_add, self, other, _saves_self=False)
+                            return inplace(TensorMethods.__add__, self, other, _saves_self=False)
                         count_write(self)
                         return self
                 elif k in self.dtype.takes and (
@@ -972,7 +972,7 @@ class TensorMethods:
                     return self
             if operands("add", self, other) is None:
                 return NotImplemented
-            return inplace(slow_add, self, other, _saves_self=False)
+            return inplace(TensorMethods.__add__, self, other, _saves_self=False)
         except AttributeError:
             need_self(self, "__iadd__")
             raise
@@ -998,7 +998,7 @@ class TensorMethods:
                         try:
                             kernel(self._a, other._a)
                         except be.error:
-                            return inplace(slow_sub, self, other, _saves_self=False)
+                            return inplace(TensorMethods.__sub__, self, other, _saves_self=False)
                         count_write(self)
                         return self
                 elif k in self.dtype.takes and (
@@ -1015,7 +1015,7 @@ class TensorMethods:
                     return self
             if operands("sub", self, other) is None:
                 return NotImplemented
-            return inplace(slow_sub, self, other, _saves_self=False)
+            return inplace(TensorMethods.__sub__, self, other, _saves_self=False)
         except AttributeError:
             need_self(self, "__isub__")
             raise
@@ -1041,7 +1041,7 @@ class TensorMethods:
                         try:
                             kernel(self._a, other._a)
                         except be.error:
-                            return inplace(slow_mul, self, other, _saves_self=True)
+                            return inplace(TensorMethods.__mul__, self, other, _saves_self=True)
                         count_write(self)
                         return self
                 elif k in self.dtype.scales and (
@@ -1058,7 +1058,7 @@ class TensorMethods:
                     return self
             if operands("mul", self, other) is None:
                 return NotImplemented
-            return inplace(slow_mul, self, other, _saves_self=True)
+            return inplace(TensorMethods.__mul__, self, other, _saves_self=True)
         except AttributeError:
             need_self(self, "__imul__")
             raise
@@ -1084,7 +1084,7 @@ class TensorMethods:
                         try:
                             kernel(self._a, other._a)
                         except be.error:
-                            return inplace(slow_div, self, other, _saves_self=True)
+                            return inplace(TensorMethods.__truediv__, self, other, _saves_self=True)
                         count_write(self)
                         return self
                 elif k in self.dtype.scales and (
@@ -1101,7 +1101,7 @@ class TensorMethods:
                     return self
             if operands("div", self, other) is None:
                 return NotImplemented
-            return inplace(slow_div, self, other, _saves_self=True)
+            return inplace(TensorMethods.__truediv__, self, other, _saves_self=True)
         except AttributeError:
             need_self(self, "__itruediv__")
             raise
@@ -6260,26 +6260,6 @@ _CALLED = (
     "amax",
     "amin",
 )
-
-
-def slow_add(self: Tensor, other: object) -> Tensor:
-    """`add` for the in-place variant."""
-    return slow_binary("add", self, other)
-
-
-def slow_sub(self: Tensor, other: object) -> Tensor:
-    """`sub` for the in-place variant."""
-    return slow_binary("sub", self, other)
-
-
-def slow_mul(self: Tensor, other: object) -> Tensor:
-    """`mul` for the in-place variant."""
-    return slow_binary("mul", self, other)
-
-
-def slow_div(self: Tensor, other: object) -> Tensor:
-    """`div` for the in-place variant."""
-    return slow_binary("div", self, other)
 
 
 def slow_matmul(self: Any, other: Any) -> Any:

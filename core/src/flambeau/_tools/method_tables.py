@@ -136,6 +136,7 @@ def method_tables(
         "INPLACE": [
             {
                 "INPLACE": method,
+                "ITS_BINARY": method.replace("i", "", 1),
                 "OP": op,
                 "dtype.takes": _numbers(op),
                 " and FLOATING": " and self.dtype.fp" if op == "div" else _fit(op),
@@ -178,7 +179,6 @@ def method_tables(
         ],
         "_RECORDED": [{"LISTED": listed(sorted({*recorded, "matmul"}))}],
         "_CALLED": [{"LISTED": listed(called)}],
-        "slow_OP": [{"OP": op} for _, op in INPLACE_OPERATORS],
     }
 
 

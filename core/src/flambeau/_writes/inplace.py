@@ -69,17 +69,25 @@ class CopySlices(Node):
 
 def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) -> Own:
     """Replace the values of `self` by ``function(self, *args, **kwargs)``."""
+    saves = scatters = checked = None
+    if kwargs:
+        saves = kwargs.pop("_saves_self", None)
+        scatters = kwargs.pop("_scatters", None)
+        checked = kwargs.pop("_checked", None)
     given = (*args, kwargs["value"]) if len(kwargs) == 1 and "value" in kwargs else args
-    if not self._rg and (given is not args or not kwargs):
-        st = self._st
-        if st is None or not st.shared:  # nothing else has its memory
-            if (one := kernel_in_place(self, function.__name__, given)) is not None:
-                one[0](self._a, *one[1])
-                storage_of(self).version += 1
-                return self
-    saves = kwargs.pop("_saves_self", True)
-    scatters = kwargs.pop("_scatters", False)
-    checked = kwargs.pop("_checked", True)
+    st = self._st
+    if st is None or not st.shared:  # nothing else has its memory
+        if not self._rg:
+            if given is not args or not kwargs:
+                if (one := kernel_in_place(self, function.__name__, given)) is not None:
+                    one[0](self._a, *one[1])
+                    storage_of(self).version += 1
+                    return self
+        elif self._rg is True and self._fn is not None and not scatters and recording():
+            result = function(self._same_history(self._a), *args, **kwargs)
+            check_result(self, result)
+            assign(self, result, True)
+            return self
     tensors = [a for a in args if is_tensor(a)]
     tensors += [a for a in kwargs.values() if is_tensor(a)]
     record = (
@@ -89,9 +97,9 @@ def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) 
     )
     if record:
         check_recorded_write(self)
-    check_write(self, tensors if checked else [], scatters=scatters)
+    check_write(self, tensors if checked is not False else [], scatters=bool(scatters))
     source = self
-    if record and saves and self._st is not None and self._st.shared:
+    if record and saves is not False and self._st is not None and self._st.shared:
         # A formula that saves its input must keep the values from before the write.
         source = self._same_history(self._be.clone(self._a))
     elif record:
@@ -177,7 +185,9 @@ def check_result(self: Tensor, result: Tensor) -> None:
     Raises:
         RuntimeError: the shape differs, or the dtype's category is higher.
     """
-    _check_shape(self, tuple(result._a.shape))
+    _check_shape(self, result._a.shape)
+    if result.dtype is self.dtype:
+        return
     if self.dtype.is_complex and result.dtype.category == 2:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     if result.dtype.category > self.dtype.category:
@@ -299,7 +309,7 @@ def take_over(self: Tensor, result: Tensor, *, restride: bool) -> bool:
     be, st = self._be, self._st
     if not be.strided or (st is not None and st.shared) or result.dtype is not self.dtype:
         return False
-    if not restride and be.backend.strides(result._a) != be.backend.strides(self._a):
+    if not restride and not _have_the_same_strides(be, result._a, self._a):
         return False
     st = storage_of(self)
     self._a = st.buffer = result._a
@@ -379,12 +389,20 @@ def exchange(self: Tensor, result: Tensor) -> None:
     be = self._be
     native = result._a
     owned = result._st is None or not result._st.shared
-    if not owned or be.backend.strides(native) != be.backend.strides(self._a):
+    if not owned or not _have_the_same_strides(be, native, self._a):
         native = be.clone(self._a)
         be.assign(native, result._a)
     st = storage_of(self)
     self._a = st.buffer = native
     st.version += 1
+
+
+def _have_the_same_strides(be: BoundBackend, a: Any, b: Any) -> bool:
+    """Whether two arrays of one shape have, which of contiguous ones is seen at a glance."""
+    shape, is_contiguous = a.shape, be.backend.is_contiguous
+    if is_contiguous(a) and is_contiguous(b) and 1 not in shape and 0 not in shape:
+        return True
+    return be.backend.strides(a) == be.backend.strides(b)
 
 
 def write(self: Tensor, native: Any) -> None:

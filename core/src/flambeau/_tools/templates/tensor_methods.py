@@ -355,7 +355,7 @@ class TensorMethods:
                     try:
                         kernel(self._a, other._a)
                     except be.error:
-                        return inplace(slow_OP, self, other, _saves_self=SAVES)
+                        return inplace(TensorMethods.ITS_BINARY, self, other, _saves_self=SAVES)
                     count_write(self)
                     return self
             elif k in self.dtype.takes and (
@@ -372,7 +372,7 @@ class TensorMethods:
                 return self
         if operands("OP", self, other) is None:
             return NotImplemented
-        return inplace(slow_OP, self, other, _saves_self=SAVES)
+        return inplace(TensorMethods.ITS_BINARY, self, other, _saves_self=SAVES)
 
     def SLOW_INPLACE(self, other: Tensor | Number) -> Self:
         return self.OP_(other)  # pyright: ignore[reportReturnType]
@@ -851,11 +851,6 @@ class TensorMethods:
 
 _RECORDED = LISTED
 _CALLED = LISTED
-
-
-def slow_OP(self: Tensor, other: object) -> Tensor:
-    """`OP` for the in-place variant."""
-    return slow_binary("OP", self, other)
 
 
 def slow_matmul(self: Any, other: Any) -> Any:
