@@ -331,7 +331,10 @@ def order_like(x: Tensor, memory_format: MemoryFormat | None) -> Sequence[int] |
         return None
     if memory_format is None and not _formats.KEEPS_ORDERS:
         return None
-    return preserved_order(x._a.shape, x._be.backend.strides(x._a))
+    shape, backend = x._a.shape, x._be.backend
+    if backend.is_contiguous(x._a) and 1 not in shape and 0 not in shape:
+        return None
+    return preserved_order(shape, backend.strides(x._a))
 
 
 def arranged(

@@ -45,6 +45,7 @@ from flambeau.ops.creation.creation import (
     dtype_or,
     empty_like,
     finished,
+    order_like,
     size_of,
     zeros,
 )
@@ -150,7 +151,7 @@ def _made(
     generator: Generator | None,
     out: Any,
     dtype: DType | None,
-    device: DeviceLike | None,
+    device: Any,
     requires_grad: bool,
 ) -> Tensor:
     """A new tensor of an op of two numbers."""
@@ -229,6 +230,10 @@ def rand_like(
     torch.Size([2, 3])
     """
     x = need_tensor(input, "rand_like", "input")
+    kind = dtype_or(dtype, x)
+    if kind.fp and _dispatch.drawing is None and order_like(x, memory_format) is None:
+        shape, where = tuple(x._a.shape), x._be if device is None else device
+        return _made(_uniform, shape, 0.0, 1.0, generator, None, kind, where, requires_grad)
     t = drawable(empty_like(x, dtype=dtype, device=device, memory_format=memory_format))
     return finished(uniform_(t, generator=generator), requires_grad, None)
 
@@ -252,6 +257,10 @@ def randn_like(
     torch.Size([2, 3])
     """
     x = need_tensor(input, "randn_like", "input")
+    kind = dtype_or(dtype, x)
+    if kind.fp and _dispatch.drawing is None and order_like(x, memory_format) is None:
+        shape, where = tuple(x._a.shape), x._be if device is None else device
+        return _made(_normal, shape, 0.0, 1.0, generator, None, kind, where, requires_grad)
     t = drawable(empty_like(x, dtype=dtype, device=device, memory_format=memory_format))
     return finished(normal_(t, generator=generator), requires_grad, None)
 
