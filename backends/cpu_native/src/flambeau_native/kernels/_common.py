@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau_native import extension
 from flambeau_native.extension import native
-from flambeau_numpy.casts import FLOAT16, HALVES, copy_order, narrow, wide
+from flambeau_numpy.casts import FLOAT16, HALVES, narrow, wide
 from flambeau_numpy.extending import BFLOAT16, THRESHOLD, Array, Kernel, empty, empty_like
 from flambeau_numpy.extending import KERNELS as NUMPY
 
@@ -126,6 +126,7 @@ zeros: Callable[[tuple[int, ...], np.dtype], Array] = _zeros
 if native is not None:
     made = native.making(empty, empty, THRESHOLD, None)
     zeros = native.making(_zeros, empty, THRESHOLD, native.clear)
+    _assign = native.assigning(np.copyto, native.copy, native.clear, native.fill, THRESHOLD)
 
 
 def alike(first: Array, *others: Array | None) -> bool:
@@ -144,6 +145,39 @@ def alike(first: Array, *others: Array | None) -> bool:
 def made_like(a: Array) -> Array:
     """An uninitialised row-major array of the shape and dtype of `a`."""
     return made(a.shape, a.dtype)
+
+
+def turned(*arrays: Array) -> tuple[list[Array], Sequence[int] | None] | None:
+    """Arrays of one shape as row-major ones, and how a result of theirs is turned back.
+
+    The dimensions go from the slowest to the fastest in memory, as NumPy has those of a result;
+    what repeats elements, as the gradient of a sum does, is copied, and so is what has gaps.  None
+    if the arrays have different orders, or one that is not seen at a glance.
+    """
+    shape = arrays[0].shape
+    # A dimension along which elements repeat, or of size 1, may be anywhere.
+    steps = [
+        [0 if n == 1 else step for n, step in zip(shape, a.strides, strict=True)] for a in arrays
+    ]
+    first = next((s for s in steps if 0 not in s), None)
+    if first is None:
+        first = range(len(shape), 0, -1)
+    order = sorted(range(len(shape)), key=first.__getitem__, reverse=True)
+    for each in steps:
+        found = [each[d] for d in order if each[d]]
+        if found != sorted(found, reverse=True) or (found and found[-1] < 0):
+            return None
+    if order == sorted(order):
+        return [_dense(a) for a in arrays], None
+    return [_dense(a.transpose(order)) for a in arrays], np.argsort(order).tolist()
+
+
+def _dense(a: Array) -> Array:
+    if a.flags.c_contiguous:
+        return a
+    out = made(a.shape, a.dtype)
+    _assign(out, a if any(a.strides) else a[(*[0] * a.ndim, ...)])
+    return out
 
 
 def whole(general: Kernel, name: str, dtypes: Sequence[Any] = _EXPORTED) -> Kernel:
@@ -186,15 +220,16 @@ def unary(name: str, function: str = "", general: Kernel | None = None) -> Kerne
     find = compiled(function or name).get
 
     def kernel(a: Array, *numbers: float) -> Any:
-        run = find(a.dtype)
+        if (run := find(a.dtype)) is None:
+            return general(a, *numbers)
+        back = None
         if not a.flags.c_contiguous:
-            if run is None or not (a := a.copy(copy_order(a))).flags.c_contiguous:
+            if (found := turned(a)) is None:
                 return general(a, *numbers)
-        if run is not None:
-            out = made_like(a)
-            run(out, a, a.size, *numbers)
-            return out
-        return general(a, *numbers)
+            (a,), back = found
+        out = made_like(a)
+        run(out, a, a.size, *numbers)
+        return out if back is None else out.transpose(back)
 
     return whole(kernel, function or name)
 
@@ -232,14 +267,18 @@ def binary(name: str, function: str = "", general: Kernel | None = None) -> Kern
         _limit: int = THRESHOLD,
     ) -> Any:
         shape, dtype = a.shape, a.dtype
-        if b.shape == shape and b.dtype == dtype and a.flags.c_contiguous and b.flags.c_contiguous:
-            if (run := find(dtype)) is not None:
+        if b.shape == shape and b.dtype == dtype and (run := find(dtype)) is not None:
+            if a.flags.c_contiguous and b.flags.c_contiguous:
                 out = _empty(shape, dtype) if a.nbytes < _limit else empty_like(a)
                 if number is None:
                     run(out, a, b, a.size)
                 else:
                     run(out, a, b, a.size, number, *numbers)
                 return out
+            if (found := turned(a, b)) is not None:
+                arrays, back = found
+                out = kernel(*arrays, number, *numbers)
+                return out if back is None else out.transpose(back)
         return general(a, b) if number is None else general(a, b, number, *numbers)
 
     return whole(kernel, function or name)

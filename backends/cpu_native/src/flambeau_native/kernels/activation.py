@@ -48,7 +48,7 @@ def _backward(name: str) -> Kernel:
             return None
         return run, (form(shape, dtype),), (result.size // shape[-1], shape[-1])
 
-    backward = prepared(name, "aas", prepare, general)
+    backward = prepared(name, "aas", prepare, general, packs=True)
     return backward
 
 

@@ -66,7 +66,7 @@ def _make_layer_norm_backward() -> Kernel:
         parts = form((-(-rows // block), 2, columns), x.dtype)
         return run, (form(x.shape, x.dtype), over, over, parts), (rows, columns, block), (0, 1, 2)
 
-    layer_norm_backward = prepared("layer_norm_backward", "aaaaas", prepare, general)
+    layer_norm_backward = prepared("layer_norm_backward", "aaaaas", prepare, general, packs=True)
     return layer_norm_backward
 
 

@@ -1,0 +1,99 @@
+"""Activations and their gradients of operands in any order in memory: of dense ones' bits.
+
+Gradients of sums repeat one number or one row; those of images may have channels last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flambeau_native.extension import native
+from flambeau_native.kernels import KERNELS
+from flambeau_native.kernels._common import turned
+
+pytestmark = pytest.mark.skipif(native is None, reason="needs the compiled code")
+
+UNARY = {"gelu": ("none",), "silu": (), "hardshrink": (0.3,), "elu": (1.0, 1.0, 1.0)}
+BINARY = {
+    "elu_backward": (1.0, 1.0, 1.0),
+    "gelu_backward": ("tanh",),
+    "hardshrink_backward": (0.3,),
+    "silu_backward": (),
+    "tanh_backward": (),
+    "threshold_backward": (0.0,),
+}
+
+
+@st.composite
+def arrays(draw, shape):
+    """An array of a shape: dense, turned, with gaps, or repeating along some dimensions."""
+    rank = len(shape)
+    order = draw(st.permutations(range(rank)))
+    repeats = draw(st.lists(st.booleans(), min_size=rank, max_size=rank))
+    gap = draw(st.sampled_from([1, 1, 2, -1]))
+    sizes = [1 if repeats[d] else shape[d] for d in order]
+    noise = np.random.default_rng(draw(st.integers(0, 9)))
+    kept = noise.standard_normal((*sizes, abs(gap))).astype(np.float32)[..., 0]
+    if gap < 0 and rank:
+        kept = kept[::-1]
+    return np.broadcast_to(kept.transpose(np.argsort(order)), shape)
+
+
+def agree(found, expected, compiled):
+    """The same bits from the same function; NumPy's formula for other orders has others."""
+    assert found.shape == expected.shape
+    if compiled is not None:
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=3e-6, atol=1e-7)
+
+
+shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+
+
+@given(st.data(), shapes, st.sampled_from(sorted(BINARY)))
+@settings(max_examples=300, deadline=None)
+def test_gradients_do_not_depend_on_the_order_of_operands(data, shape, name):
+    grad, a = data.draw(arrays(shape)), data.draw(arrays(shape))
+    dense = [np.array(x, order="C") for x in (grad, a)]
+    numbers = BINARY[name]
+    agree(KERNELS[name](grad, a, *numbers), KERNELS[name](*dense, *numbers), turned(grad, a))
+
+
+@given(st.data(), shapes, st.sampled_from(sorted(UNARY)))
+@settings(max_examples=200, deadline=None)
+def test_functions_do_not_depend_on_the_order_of_their_operand(data, shape, name):
+    a = data.draw(arrays(shape))
+    found, expected = (KERNELS[name](x, *UNARY[name]) for x in (a, np.array(a, order="C")))
+    agree(found, expected, turned(a))
+
+
+@given(st.data(), st.lists(st.integers(2, 4), max_size=4).map(tuple))
+@settings(max_examples=300, deadline=None)
+def test_results_have_the_order_that_numpy_gives_them(data, shape):
+    operands = [data.draw(arrays(shape)), data.draw(arrays(shape))]
+    found = turned(*operands)
+    if found is None:
+        return
+    dense, back = found
+    assert all(x.flags.c_contiguous for x in dense)
+    result = np.add(*dense)
+    if back is not None:
+        result = result.transpose(back)
+    expected = np.add(*operands)
+    np.testing.assert_array_equal(result, expected)
+    assert result.strides == expected.strides
+
+
+def test_a_repeated_gradient_and_channels_last_take_the_compiled_function():
+    """Else they would take NumPy's formula of a dozen passes."""
+    x = np.zeros((2, 3, 4, 5), np.float32)
+    last = np.zeros((2, 4, 5, 3), np.float32).transpose(0, 3, 1, 2)
+    one = np.broadcast_to(np.float32(1), x.shape)
+    row = np.broadcast_to(np.ones((2, 3, 4, 1), np.float32), x.shape)
+    for operands in ((one, x), (row, x), (last, last), (one, last), (x[:, :, ::2],), (last,)):
+        assert turned(*operands) is not None
+    assert turned(x, last) is None
