@@ -141,6 +141,14 @@ INLINE float softplus_f(float x, float u, float v) {
 UNARY(softplus, float, float, f32, softplus_f(x, u, v))
 HALVES(softplus, softplus_loop_f32, ONE_OPERAND)
 
+INLINE float log_sigmoid_f(float x) { return (x < 0 ? x : 0) - log1p_unit_f(exp_f(-fabsf(x))); }
+UNARY(log_sigmoid, float, float, f32, log_sigmoid_f(x))
+HALVES(log_sigmoid, log_sigmoid_loop_f32, ONE_OPERAND)
+BINARY_LOOP(log_sigmoid_backward, float, float, f32, g * sigmoid_f(-x))
+VECTOR_LOOP(log_sigmoid_backward, 1, g *sigmoid_v(-x), )
+HALVES(log_sigmoid_backward, FASTEST(log_sigmoid_backward), TWO_OPERANDS)
+BINARY_KERNEL(log_sigmoid_backward, float, f32, FASTEST(log_sigmoid_backward))
+
 UNARY(gelu_tanh, double, double, f64, 0.5 * x * (1 + tanh_d(x * (GELU_A + GELU_B * x * x))))
 INLINE double gelu_tanh_slope_d(double x) {
     double t = tanh_d(x * (GELU_A + GELU_B * x * x));
@@ -167,6 +175,16 @@ BINARY_LOOP(elu_backward, float, float, f32, g * (x > 0 ? v : exp_f(x * w) * FAL
 VECTOR_LOOP(elu_backward, 1, g *IF(IS(x, GT, ZERO), exp_v(x *w) * _mm512_set1_ps(FALL), v), )
 HALVES(elu_backward, FASTEST(elu_backward), TWO_OPERANDS)
 BINARY_KERNEL(elu_backward, float, f32, FASTEST(elu_backward))
+/* Of the distance d: d^2 / 2v up to the knee u, and the tangent beyond it. */
+#define DISTANCE ABS((g - x))
+#define NEAR (DISTANCE > u ? u : DISTANCE)
+#if HAS_AVX512
+INLINE AVX512 __m512 bent_v(__m512 d, __m512 u) {
+    const __m512 near = IF(IS(d, GT, u), d, u);
+    return near * (d - near * _mm512_set1_ps(0.5f));
+}
+#endif
+BINARY_ALL(bent, NEAR *(DISTANCE - NEAR * 0.5f) / v, bent_v(_mm512_abs_ps(g - x), u) / v)
 /* x is the function's result here. */
 BINARY_ALL(sigmoid_backward, g *(1 - x) * x, g *(ONE - x) * x)
 BINARY_ALL(tanh_backward, g *(1 - x * x), g *(ONE - x * x))
@@ -238,10 +256,11 @@ const Row pointwise_rows[] = {
     ROWS(clamp, "wriff", ONE_EACH), ROWS(rsqrt, "wri", ONE_EACH),
     ROWS(sigmoid, "wri", ONE_EACH), ROWS(silu, "wri", ONE_EACH),
     SINGLE(erf, "wri", ONE_EACH), SINGLE(softplus, "wriff", ONE_EACH),
+    SINGLE(log_sigmoid, "wri", ONE_EACH), SINGLE(log_sigmoid_backward, "wrri", TWO_EACH),
     SINGLE(gelu, "wri", ONE_EACH), SINGLE(gelu_backward, "wrri", TWO_EACH),
     ROWS(gelu_tanh, "wri", ONE_EACH), ROWS(gelu_tanh_backward, "wrri", TWO_EACH),
     ROWS(threshold_backward, "wrrif", TWO_EACH), ROWS(leaky_relu_backward, "wrrif", TWO_EACH),
-    ROWS(sigmoid_backward, "wrri", TWO_EACH), ROWS(tanh_backward, "wrri", TWO_EACH),
+    ROWS(bent, "wrriff", TWO_EACH), ROWS(sigmoid_backward, "wrri", TWO_EACH), ROWS(tanh_backward, "wrri", TWO_EACH),
     ROWS(silu_backward, "wrri", TWO_EACH), SINGLE(lgamma, "wri", ONE_EACH),
     SINGLE(exp, "wri", ONE_EACH), SINGLE(log, "wri", ONE_EACH),
     SINGLE(tanh, "wri", ONE_EACH), SINGLE(elu, "wrifff", ONE_EACH), SINGLE(elu_backward, "wrrifff", TWO_EACH),

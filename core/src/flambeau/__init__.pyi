@@ -70,6 +70,7 @@ from flambeau.ops.spectra.signal_windows import bartlett_window as bartlett_wind
 from flambeau.ops.layers.normalization import batch_norm as batch_norm
 from flambeau.ops.randomness.sampling import bernoulli as bernoulli
 from flambeau.ops.matrices.linalg import bilinear as bilinear
+from flambeau.ops.losses.binary_loss import binary_cross_entropy as binary_cross_entropy
 from flambeau.ops.losses.binary_loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from flambeau.ops.reductions.counting import bincount as bincount
 from flambeau.ops.randomness.variates import binomial as binomial
@@ -235,6 +236,7 @@ from flambeau.ops.creation.sparse import hsmm as hsmm
 from flambeau.ops.shapes.splitting import hsplit as hsplit
 from flambeau.ops.creation.sparse import hspmm as hspmm
 from flambeau.ops.shapes.stacking import hstack as hstack
+from flambeau.ops.losses.regression_loss import huber_loss as huber_loss
 from flambeau.ops.pointwise.binary import hypot as hypot
 from flambeau.ops.special_functions.bessel import i0 as i0
 from flambeau.ops.spectra.spectral import ifft as ifft
@@ -283,6 +285,7 @@ from flambeau.ops.pointwise.elementwise import log as log
 from flambeau.ops.pointwise.elementwise import log10 as log10
 from flambeau.ops.pointwise.elementwise import log1p as log1p
 from flambeau.ops.pointwise.elementwise import log2 as log2
+from flambeau.ops.layers.activation import log_sigmoid as log_sigmoid
 from flambeau.ops.layers.activation import log_softmax as log_softmax
 from flambeau.ops.pointwise.binary import logaddexp as logaddexp
 from flambeau.ops.pointwise.binary import logaddexp2 as logaddexp2
@@ -441,6 +444,7 @@ from flambeau.ops.shapes.copies import slice_copy as slice_copy
 from flambeau.ops.indices.view_scattering import slice_scatter as slice_scatter
 from flambeau.ops.matrices.decompositions import slogdet as slogdet
 from flambeau.ops.creation.sparse import smm as smm
+from flambeau.ops.losses.regression_loss import smooth_l1_loss as smooth_l1_loss
 from flambeau.ops.layers.activation import softmax as softmax
 from flambeau.ops.layers.activation import softplus as softplus
 from flambeau.ops.layers.piecewise_activation import softshrink as softshrink

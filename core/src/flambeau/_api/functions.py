@@ -13,6 +13,7 @@ from flambeau.ops.layers.activation import (
     elu,
     gelu,
     leaky_relu,
+    log_sigmoid,
     log_softmax,
     relu,
     selu,
@@ -53,6 +54,7 @@ from flambeau.ops.pointwise.binary import (
     logaddexp2,
 )
 from flambeau.ops.losses.binary_loss import (
+    binary_cross_entropy,
     binary_cross_entropy_with_logits,
 )
 from flambeau.ops.pointwise.bit_shifts import (
@@ -552,7 +554,9 @@ from flambeau.ops.reductions.reduction import (
     var_mean,
 )
 from flambeau.ops.losses.regression_loss import (
+    huber_loss,
     mse_loss,
+    smooth_l1_loss,
 )
 from flambeau.ops.shapes.repetition import (
     repeat,
@@ -768,6 +772,7 @@ __all__ = [
     "batch_norm",
     "bernoulli",
     "bilinear",
+    "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "bincount",
     "binomial",
@@ -933,6 +938,7 @@ __all__ = [
     "hsplit",
     "hspmm",
     "hstack",
+    "huber_loss",
     "hypot",
     "i0",
     "ifft",
@@ -981,6 +987,7 @@ __all__ = [
     "log10",
     "log1p",
     "log2",
+    "log_sigmoid",
     "log_softmax",
     "logaddexp",
     "logaddexp2",
@@ -1139,6 +1146,7 @@ __all__ = [
     "slice_scatter",
     "slogdet",
     "smm",
+    "smooth_l1_loss",
     "softmax",
     "softplus",
     "softshrink",

@@ -61,8 +61,8 @@ def packed(result: Any) -> tuple[BatchedArray, ...] | BatchedArray:
 @_rule(
     *"cast clone contiguous neg abs sign exp expm1 log log1p sin cos tan asin acos atan sinh cosh "
     "tanh sqrt rsqrt reciprocal erf floor ceil trunc round bitwise_not isfinite log2 log10 square "
-    "clamp relu threshold leaky_relu elu sigmoid silu softplus gelu hardtanh hardsigmoid hardswish "
-    "hardshrink softshrink conj sgn angle real imag "
+    "clamp relu threshold leaky_relu elu sigmoid silu log_sigmoid softplus gelu hardtanh "
+    "hardsigmoid hardswish hardshrink softshrink conj sgn angle real imag "
     "bessel_j0 bessel_j1 bessel_y0 bessel_y1 i0 i1 i0e i1e modified_bessel_k0 modified_bessel_k1 "
     "scaled_modified_bessel_k0 scaled_modified_bessel_k1 airy_ai erfc erfinv lgamma digamma "
     "erfcx ndtri log_ndtr polygamma asinh acosh atanh view_as_real view_as_complex".split()
@@ -87,6 +87,7 @@ def _pointwise(level: BatchLevel, op: Any, *args: Any) -> BatchedArray:
 
 @_rule(
     *"threshold_backward leaky_relu_backward sigmoid_backward tanh_backward silu_backward "
+    "log_sigmoid_backward "
     "gelu_backward elu_backward hardtanh_backward hardsigmoid_backward hardswish_backward "
     "hardshrink_backward complex".split()
 )

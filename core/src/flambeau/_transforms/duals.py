@@ -32,11 +32,11 @@ LINEAR = frozenset(
 """Ops of one tensor that are linear in it."""
 
 ELEMENTWISE = frozenset(
-    """exp expm1 log log1p sin cos tan asin acos atan sinh cosh tanh sqrt rsqrt reciprocal erf floor
-    ceil trunc round sign log2 log10 square clamp relu threshold leaky_relu elu sigmoid silu
-    softplus gelu bessel_j0 bessel_j1 bessel_y0 bessel_y1 i0 i1 i0e i1e erfc erfinv lgamma digamma
-    erfcx ndtri log_ndtr polygamma asinh acosh atanh hardtanh hardsigmoid hardswish hardshrink
-    softshrink""".split()
+    """exp expm1 log log1p sin cos tan asin acos atan sinh cosh tanh sqrt rsqrt reciprocal erf
+    floor ceil trunc round sign log2 log10 square clamp relu threshold leaky_relu elu sigmoid
+    silu log_sigmoid softplus gelu bessel_j0 bessel_j1 bessel_y0 bessel_y1 i0 i1 i0e i1e erfc
+    erfinv lgamma digamma erfcx ndtri log_ndtr polygamma asinh acosh atanh hardtanh hardsigmoid
+    hardswish hardshrink softshrink""".split()
 )
 """Ops of one tensor, element by element, with a complex derivative where they take such numbers."""
 

@@ -43,6 +43,8 @@ ACTIVATION = {
     "tanh_backward": [Sample((GRAD, Arr((2, 3), low=-0.9375, high=0.9375)), "matrix", True)],
     "silu": pointwise(Arr((2, 3))),
     "silu_backward": [Sample((GRAD, Arr((2, 3))), "matrix", True)],
+    "log_sigmoid": pointwise(Arr((2, 3))),
+    "log_sigmoid_backward": [Sample((GRAD, Arr((2, 3))), "matrix", True)],
     "softplus": [
         *pointwise(Arr((2, 3)), 1.0, 20.0),
         Sample((KINKED, 2.0, 0.125), "mostly linear", True),

@@ -8,7 +8,7 @@ from flambeau.testing.sample_primitives import indices
 from flambeau.testing.sample_windows import WINDOWS, Average, Convolution, averages, convolutions
 
 _MATRIX = Arr((2, 3))
-
+_SHARES = Arr((2, 3), low=0.125, high=0.875)
 _IMAGE = Arr((2, 4, 5, 5))
 _PLAIN = (1, 1), (0, 0), (1, 1), 1
 _CONVOLUTIONS: list[Convolution] = [
@@ -146,6 +146,16 @@ LOSS = {
     "mse_loss": [
         Sample((_MATRIX, Arr((2, 3), seed=1), reduction), reduction, True)
         for reduction in ("mean", "sum", "none")
+    ],
+    **{
+        name: [
+            Sample((_MATRIX, Arr((2, 3), seed=1), reduction, knee), f"{reduction} {knee}", True)
+            for reduction, knee in (("mean", 1.0), ("sum", 0.25), ("none", 0.75))
+        ]
+        for name in ("smooth_l1_loss", "huber_loss")
+    },
+    "binary_cross_entropy": [
+        Sample((_SHARES, Arr((2, 3), seed=1, low=0.0, high=1.0)), "probabilities", True)
     ],
 }
 

@@ -104,6 +104,8 @@ KERNELS: dict[str, Kernel] = {
     "silu": unary("silu"),
     "silu_backward": binary("silu_backward"),
     "softplus": unary("softplus"),
+    "log_sigmoid": unary("log_sigmoid"),
+    "log_sigmoid_backward": binary("log_sigmoid_backward"),
     "elu": unary("elu"),
     "elu_backward": binary("elu_backward"),
     "hardtanh": unary("hardtanh", "clamp"),

@@ -8,6 +8,7 @@ from typing import Any
 from flambeau_numpy.kernels import (
     activation,
     binary,
+    binary_loss,
     classification_loss,
     complexes,
     convolution,
@@ -77,6 +78,7 @@ FAMILIES = (
     grid,
     normalization,
     recurrent,
+    binary_loss,
     classification_loss,
     regression_loss,
     sequence_loss,

@@ -151,6 +151,20 @@ def silu_backward(grad: Array, a: Array) -> np.ndarray:
 
 
 @quiet
+def log_sigmoid(a: Array) -> np.ndarray:
+    """min(a, 0) - log(1 + exp(-abs(a)))."""
+    x = wide(a)
+    soft = np.log1p(np.exp(-np.abs(x)))
+    return np.asarray(np.minimum(x, 0) - soft).astype(a.dtype, copy=False)
+
+
+@quiet
+def log_sigmoid_backward(grad: Array, a: Array) -> np.ndarray:
+    """grad / (1 + exp(a))."""
+    return np.asarray(wide(grad) / (1 + np.exp(wide(a)))).astype(grad.dtype, copy=False)
+
+
+@quiet
 def softplus(a: Array, beta: float, threshold: float) -> np.ndarray:
     """log(1 + exp(beta·a)) / beta; `a` itself where beta·a exceeds `threshold`."""
     x = wide(a)
@@ -369,6 +383,8 @@ KERNELS = {
     "tanh_backward": tanh_backward,
     "silu": silu,
     "silu_backward": silu_backward,
+    "log_sigmoid": log_sigmoid,
+    "log_sigmoid_backward": log_sigmoid_backward,
     "softplus": softplus,
     "leaky_relu": leaky_relu,
     "leaky_relu_backward": leaky_relu_backward,

@@ -238,6 +238,33 @@ def _(F, g, grad, input):
 
 
 @composite
+def _log_sigmoid(input: Tensor) -> Tensor:
+    x = wide(input)
+    soft = x.abs().neg().exp().log1p()
+    return cast(replaced(x, x > 0, 0) - soft, input.dtype)
+
+
+@_log_sigmoid.gradient
+def _(F, g, input):
+    return F.log_sigmoid_backward(g, input)
+
+
+@composite
+def _log_sigmoid_backward(grad: Tensor, input: Tensor) -> Tensor:
+    return cast(wide(grad) * _sigmoid(-wide(input)), grad.dtype)
+
+
+@_log_sigmoid_backward.gradient("grad")
+def _(F, g, input):
+    return F.log_sigmoid_backward(g, input)
+
+
+@_log_sigmoid_backward.gradient("input")
+def _(F, g, grad, input):
+    return F.neg(F.sigmoid_backward(F.mul(g, grad), F.sigmoid(F.neg(input))))
+
+
+@composite
 def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
     x = wide(input)
     scaled = x * beta
@@ -528,6 +555,20 @@ def silu(input: Tensor) -> Tensor:
     tensor([0.0000, 0.7311])
     """
     return _silu.run(need_floating(input, "silu", "input"))
+
+
+@public(method=False)
+def log_sigmoid(input: Tensor) -> Tensor:
+    """log(sigmoid(x)), computed as min(x, 0) - log(1 + exp(-abs(x))).
+
+    Raises:
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.log_sigmoid(fb.tensor([0.0, -200.0]))
+    tensor([  -0.6931, -200.0000])
+    """
+    return _log_sigmoid.run(need_floating(input, "log_sigmoid", "input"))
 
 
 @public(method=False)

@@ -203,9 +203,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     tensor([  -0.6931, -200.0000])
     """
     require_float(input, "logsigmoid")
-    # `minimum` halves its gradient at 0, which is what the whole function needs there.
-    x = wide(input)
-    return (fb.minimum(x, x.new_zeros(())) - x.abs().neg().exp().log1p()).to(input.dtype)
+    return fb.log_sigmoid(input)
 
 
 def softsign(input: Tensor) -> Tensor:

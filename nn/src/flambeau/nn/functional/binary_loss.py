@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.autograd import Function
-from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
+from flambeau.nn.functional._arguments import choose_reduction, readable
 from flambeau.overrides import takes_as_annotated
 
 
@@ -33,49 +30,10 @@ def binary_cross_entropy(
     tensor(0.6931)
     """
     reduction = choose_reduction(reduction, size_average, reduce)
-    if target.shape != input.shape:
-        raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}) is deprecated. Please ensure they have the same size."
-        )
-    if target.dtype is not input.dtype:
-        raise RuntimeError(
-            f"binary_cross_entropy: target must have the input's dtype {input.dtype}, "
-            f"got {target.dtype}"
-        )
     if readable(input):
         inside = ((input >= 0) & (input <= 1)).all()
         fb._assert_async(inside, "all elements of input should be between 0 and 1")
-    loss = _BinaryCrossEntropy.apply(input, target)
-    if weight is not None:
-        loss = loss * weight
-    return reduced(loss, reduction)
-
-
-class _BinaryCrossEntropy(Function):
-    """The unreduced loss; its gradient stays finite where a probability is exactly 0 or 1."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(input: Tensor, target: Tensor) -> Tensor:
-        log_no = input.neg().log1p().clamp(min=-100)
-        return (target - 1) * log_no - target * input.log().clamp(min=-100)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        (grad,) = grads
-        input, target = ctx.saved_tensors
-        to_input = to_target = None
-        if ctx.needs_input_grad[0]:
-            to_input = grad * (input - target) / (input * (1 - input)).clamp(min=1e-12)
-        if ctx.needs_input_grad[1]:
-            to_target = grad * (input.neg().log1p() - input.log())
-        return to_input, to_target
+    return fb.binary_cross_entropy(input, target, weight, reduction)
 
 
 @takes_as_annotated

@@ -82,13 +82,8 @@ def smooth_l1_loss(
     tensor([0.1250, 2.5000])
     """
     reduction = choose_reduction(reduction, size_average, reduce)
-    if beta < 0:
-        raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     input, target = _alike(input, target, None)
-    distance = (input - target).abs()
-    if beta == 0:
-        return reduced(distance, reduction)
-    return reduced(_rounded(distance, beta) / beta, reduction)
+    return fb.smooth_l1_loss(input, target, reduction, beta)
 
 
 @takes_as_annotated
@@ -114,18 +109,10 @@ def huber_loss(
     tensor([0.1250, 2.5000])
     """
     reduction = choose_reduction(reduction, None, None)
-    if delta <= 0:
-        raise RuntimeError(
-            f"huber_loss does not support non-positive values for delta, got {delta}"
-        )
     input, target = _alike(input, target, weight)
-    return _weighted(_rounded((input - target).abs(), delta), weight, reduction)
-
-
-def _rounded(distance: Tensor, knee: float) -> Tensor:
-    """d² / 2 up to the knee and the tangent beyond it."""
-    near = distance.clamp(max=knee)
-    return near * (distance - 0.5 * near)
+    if weight is None:
+        return fb.huber_loss(input, target, reduction, delta)
+    return _weighted(fb.huber_loss(input, target, "none", delta), weight, reduction)
 
 
 def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
