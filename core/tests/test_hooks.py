@@ -206,6 +206,21 @@ def test_post_accumulate_hooks_are_for_leaves_only(x):
         (x * 2).register_post_accumulate_grad_hook(print)
 
 
+@pytest.mark.parametrize("beyond", [False, True])
+def test_a_node_s_hooks_are_for_passes_that_go_through_it(x, beyond):
+    y = x * 1
+    y.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
+    of_y, *of_x = grad((y * 3).sum(), [y, x] if beyond else [y])
+    assert of_y.tolist() == [3.0, 3.0]
+    assert [g.tolist() for g in of_x] == ([[30.0, 30.0]] if beyond else [])
+
+
+def test_a_tensor_s_hooks_are_for_passes_that_end_at_it_too(x):
+    y = x * 1
+    y.register_hook(lambda g: g * 2)
+    assert grad((y * 3).sum(), y)[0].tolist() == [6.0, 6.0]
+
+
 def test_a_pre_hook_of_a_node_may_replace_the_gradients_of_its_outputs(x):
     y = x * 2
     handle = y.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))

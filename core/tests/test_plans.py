@@ -359,6 +359,59 @@ def test_gradients_and_their_gradients_are_those_of_the_function(leaf):
     assert fb.autograd.gradgradcheck(compiled, (x, y))
 
 
+def test_gradients_of_gradients_are_those_of_results_beside_arguments_that_are_returned(leaf):
+    w = leaf([3.0])
+    compiled = fb.compile(lambda x: (x, w, (x * x * w).sum()))
+    for _ in range(4):
+        x = leaf([2.0]) * 1
+        (first,) = fb.autograd.grad(compiled(x)[2], x, create_graph=True)
+        (second,) = fb.autograd.grad(first, x)
+        assert (first.tolist(), second.tolist()) == ([12.0], [6.0])
+    assert compiled.explain().replays == 2
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_an_argument_made_of_another_gets_its_own_gradient_only(leaf, twice):
+    compiled = fb.compile(lambda a, b: (a * a * b).sum())
+    for _ in range(4):
+        x = leaf([2.0])
+        a = x * 1
+        b = a + 1
+        if twice:
+            (first,) = fb.autograd.grad(compiled(a, b), x, create_graph=True)
+            first.backward()
+            assert (first.tolist(), x.grad.tolist()) == ([16.0], [14.0])
+        else:
+            compiled(a, b).backward()
+            assert x.grad.tolist() == [16.0]
+    assert compiled.explain().replays == 2
+
+
+def test_hooks_of_arguments_are_called_once_where_gradients_have_gradients(leaf):
+    compiled = fb.compile(lambda a: (a * a * a).sum())
+    for _ in range(4):
+        x = leaf([2.0])
+        a, called = x * 1, []
+        for t in (x, a):
+            t.register_hook(called.append)
+        (first,) = fb.autograd.grad(compiled(a), x, create_graph=True)
+        assert (first.tolist(), len(called)) == ([12.0], 2)
+
+
+def test_a_cell_compiled_by_itself_is_repeated_on_what_it_gave_before(leaf):
+    w = leaf([0.5])
+    cell = fb.compile(lambda x, h: (x + h * w).tanh())
+    found = []
+    for step in (lambda x, h: (x + h * w).tanh(), cell, cell):
+        w.grad, h = None, leaf([0.1])
+        for _ in range(4):
+            h = step(fb.tensor([1.0], device=w.device), h)
+        h.sum().backward()
+        found.append(w.grad.tolist())
+    assert found[1:] == found[:1] * 2
+    assert cell.explain().replays == 6
+
+
 def test_a_result_whose_gradient_nobody_asks_for_counts_as_zero(leaf):
     f = fb.compile(lambda x: (x * 2, x * 3))
     for _ in range(4):

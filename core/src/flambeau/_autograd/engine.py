@@ -105,6 +105,7 @@ def run(
     create_graph: bool,
     inputs: Sequence[Tensor] | None = None,
     accumulate: bool = True,
+    ends: bool = False,
 ) -> list[Any]:
     """Push gradients from `roots` through the graph.
 
@@ -115,6 +116,8 @@ def run(
         create_graph: record the pass itself.
         inputs: only nodes on a path to these are visited; their gradients are returned in order.
         accumulate: add into ``.grad`` of leaves (of `inputs` only, if given).
+        ends: the pass ends at each of `inputs`: what one gets by the history of another, and
+            their hooks, are left to a pass that goes on from there.
 
     Returns:
         One tensor or None per element of `inputs`; an empty list without `inputs`.
@@ -124,7 +127,7 @@ def run(
     on_tensors = create_graph or any(g._be is not r._be for r, g in zip(roots, grads, strict=True))
     walk = _Walk(TENSORS if on_tensors else roots[0]._be, retain_graph)
     if inputs is not None:
-        walk.capture([edge(t) for t in inputs])
+        walk.capture([edge(t) for t in inputs], ends)
     before = recording()
     outer, _pass.callbacks = _pass.callbacks, []
     outer_to, _pass.to_leaves = _pass.to_leaves, accumulate and inputs is None
@@ -168,15 +171,16 @@ class _Walk:
         self.where: dict[int, Any] = {}  # node number -> F, where it differs from self.F
         self.wanted: dict[Any, Any] | None = None  # node number or leaf id -> captured gradient
         self.needed: set[int] | None = None  # node numbers on a path to the inputs
+        self.ends = False  # whether the pass goes on behind none of the inputs
 
     def where_default(self, root: Tensor) -> None:
         """Note that this root's gradient lives on another device than the first root's."""
         if self.F.native and root._be is not self.F and isinstance(e := edge(root), Node):
             self.where[e.seq] = root._be
 
-    def capture(self, edges: list[Any]) -> None:
+    def capture(self, edges: list[Any], ends: bool) -> None:
         """Keep the gradients that arrive at these edges."""
-        self.wanted = {}
+        self.wanted, self.ends = {}, ends
         for e in edges:
             self.wanted[e.seq if isinstance(e, Node) else ("leaf", id(e))] = None
 
@@ -186,7 +190,10 @@ class _Walk:
         found: dict[int, Node] = dict(self.todo)
         stack = list(self.todo.values())
         while stack:
-            for e in stack.pop().edges:
+            node = stack.pop()
+            if self.ends and node.seq in self.wanted:
+                continue
+            for e in node.edges:
                 if isinstance(e, Node) and e.seq not in found:
                     found[e.seq] = e
                     stack.append(e)
@@ -307,12 +314,19 @@ class _Walk:
             return None
         if F.native and type(g) is not F.array and type(g) is not dict:
             g = F.to_array(g)
-        if node._hooks is not None:
-            g = _run_pre_hooks(node, F, g)
         if wanted is not None and s in wanted:
+            if self.ends:
+                wanted[s] = (F, g)
+                return None
+            if (hooks := node._hooks) is not None and (hooks.tensor or hooks.retain is not None):
+                g = _run_tensor_hooks(node, F, g)
             wanted[s] = (F, g)
             if not any(_reaches(e, needed, wanted) for e in node.edges):
-                return None
+                return None  # the hooks of the node itself are for passes that go through it
+            if node._hooks is not None:
+                g = _run_node_hooks(node, F, g)
+        elif node._hooks is not None:
+            g = _run_pre_hooks(node, F, g)
         apply = _watched_apply if watchers else _apply
         if F.native and F.formulas is not F and isinstance(node, FORMULAS):
             parts = F.settle(apply(node, F.formulas, g))
@@ -376,7 +390,8 @@ class _Walk:
                 grad = delivered(grad)
             if grad is not None and t.dtype.is_complex:
                 grad = _conjugate(grad)
-            if grad is not None and not isinstance(e, Node) and t._hooks is not None:
+            hooked = not (self.ends or isinstance(e, Node) or t._hooks is None)
+            if grad is not None and hooked:
                 grad, _ = _run_leaf_hooks(t, grad)
             out.append(grad)
         return out
@@ -457,10 +472,20 @@ def _accumulate(leaf: Tensor, grad: Tensor, owned: bool, create_graph: bool) -> 
 
 
 def _run_pre_hooks(node: Node, F: Any, g: Any) -> Any:
+    return _run_node_hooks(node, F, _run_tensor_hooks(node, F, g))
+
+
+def _run_tensor_hooks(node: Node, F: Any, g: Any) -> Any:
     hooks = node._hooks
     assert hooks is not None
-    if isinstance(g, dict):
-        # Several outputs: their tensors' hooks sit on the `Out`s; pre-hooks see the tuple of all.
+    # Of several outputs the tensors' hooks sit on the `Out`s.
+    return g if isinstance(g, dict) else _tensor_hooks(hooks, F, g)
+
+
+def _run_node_hooks(node: Node, F: Any, g: Any) -> Any:
+    hooks = node._hooks
+    assert hooks is not None
+    if isinstance(g, dict):  # of several outputs pre-hooks see the tuple of all
         if not hooks.pre:
             return g
         seen = tuple(None if i not in g else _out(F, g[i]) for i in range(max(g) + 1))
@@ -468,7 +493,6 @@ def _run_pre_hooks(node: Node, F: Any, g: Any) -> Any:
             if (new := hook(seen)) is not None:
                 seen = new if isinstance(new, tuple) else (new,)
         return {i: _in(F, t) for i, t in enumerate(seen) if t is not None}
-    g = _tensor_hooks(hooks, F, g)
     for hook in tuple(hooks.pre.values()):
         if (new := hook((_out(F, g),))) is not None:
             g = _in(F, new[0] if isinstance(new, tuple) else new)

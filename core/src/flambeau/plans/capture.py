@@ -59,6 +59,7 @@ _TRACKED = frozenset(
     ("sgd_step_", "adam_step_", "rmsprop_step_", "adagrad_step_", "adadelta_step_", "adamax_step_")
 )
 _PLAIN = frozenset((int, float, bool, str, type(None), slice))  # that hold no array
+_HOOKS = ("_run_tensor_hooks", "_run_node_hooks", "_run_post_hooks", "_run_leaf_hooks")
 _lock = make_lock()  # captures replace attributes of objects that all threads use
 _current: Capture | None = None
 
@@ -347,7 +348,7 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
             for other in others:
                 former.append((other.__dict__, dict(other.__dict__)))
                 _stand_by(other, capture)
-            for name in ("_run_pre_hooks", "_run_post_hooks", "_run_leaf_hooks"):
+            for name in _HOOKS:
                 replaced.append((_engine, name, getattr(_engine, name)))
             for name in ("manual_seed", "seed", "set_state", "get_state", "set_offset", "_restore"):
                 replaced.append((Generator, name, getattr(Generator, name)))
@@ -595,9 +596,7 @@ def _of(check: Callable[..., Any], be: BoundBackend) -> Callable[..., Any]:
 def _watched(function: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
     """A function whose effects, on more than arrays, no plan would have."""
     what = {
-        "_run_pre_hooks": "a hook was called",
-        "_run_post_hooks": "a hook was called",
-        "_run_leaf_hooks": "a hook was called",
+        **dict.fromkeys(_HOOKS, "a hook was called"),
         "get_state": "the state of a generator was read",
     }.get(function.__name__, "the state of a generator was set")
 

@@ -90,7 +90,13 @@ def captured_backward(capture: Capture, result: object, seen: Sequence[Any]) -> 
     passes = capture.passes
     try:
         found = engine.run(
-            results, grads, retain_graph=True, create_graph=False, inputs=wanted, accumulate=False
+            results,
+            grads,
+            retain_graph=True,
+            create_graph=False,
+            inputs=wanted,
+            accumulate=False,
+            ends=True,
         )
     except Exception as error:  # for the pass itself to raise, if there will be one
         backward.refused = f"the backward pass raises {type(error).__name__}"
@@ -270,7 +276,7 @@ class PlanBackward(Node):
         try:
             set_recording(True)
             results: list[Any] = []
-            with_history(self.again(), set(), results)
+            with_history(self.again(), set(map(id, self.wanted)), results)
             chosen = [results[i] for i in sorted(g)]
             return tuple(
                 engine.run(
@@ -280,6 +286,7 @@ class PlanBackward(Node):
                     create_graph=create_graph,
                     inputs=self.wanted,
                     accumulate=False,
+                    ends=True,
                 )
             )
         finally:
