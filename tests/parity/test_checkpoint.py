@@ -67,6 +67,27 @@ def test_parameters_that_the_function_uses_get_their_gradients(reentrant):
     np.testing.assert_allclose(run(flambeau), run(torch), rtol=1e-12)
 
 
+@pytest.mark.parametrize("reentrant", FORMS)
+@pytest.mark.parametrize("first", [True, False])
+def test_the_second_run_has_the_precision_of_the_first(reentrant, first):
+    def run(lib: Any) -> list[Any]:
+        x = lib.tensor([[1.0, 2.0]], requires_grad=True)
+        dtypes = []
+
+        def product(t: Any) -> Any:
+            y = t @ t.t()
+            dtypes.append(str(y.dtype))
+            return y
+
+        with lib.autocast("cpu", enabled=first):
+            y = checkpoint(lib, product, x, use_reentrant=reentrant)
+        with lib.autocast("cpu", enabled=not first):
+            y.backward()
+        return [set(dtypes), x.grad.tolist()]
+
+    assert run(flambeau) == run(torch)
+
+
 def test_a_function_of_an_outer_intermediate_gets_its_gradient():
     def run(lib: Any) -> list[float]:
         x = leaf(lib, 0.5, -0.5)

@@ -108,6 +108,14 @@ class Node:
                 return found[place]
         raise AttributeError(f"{self.name()!r} object has no attribute {name!r}")
 
+    def empty(self) -> None:
+        """Let go of what the pass needs, until it is `fill`ed with that of another run."""
+        self.saved = None
+
+    def fill(self, twin: Any) -> None:
+        """Take what the pass needs from the node that another run recorded in this one's place."""
+        self.saved = twin.saved
+
     def homes(self) -> tuple[Any, ...] | None:
         """The backend of each input, where they need not be that of the output."""
         return None

@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import engine as _engine
+from flambeau._autograd.journal import kept
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import arguments as _arguments
 from flambeau._dispatch import bound as _bound
@@ -394,8 +395,8 @@ def current() -> Capture | None:
 
 
 def busy() -> bool:
-    """Whether a capture is on, in any thread."""
-    return _current is not None
+    """Whether calls are to be looked at: a capture is on, in any thread, or a checkpoint's run."""
+    return _current is not None or bool(kept())
 
 
 def _listen(be: _bound.BoundBackend, capture: Capture) -> None:

@@ -12,6 +12,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.engine import watchers as _watchers
+from flambeau._autograd.journal import ANY
+from flambeau._autograd.journal import kept as _kept
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -27,6 +29,7 @@ from flambeau.plans.reach import Reach, is_plain
 from flambeau.plans.repeats import MISSED, Repeat, fits, narrowing
 
 if TYPE_CHECKING:
+    from flambeau._autograd.journal import Journal
     from flambeau._dispatch.bound import BoundBackend
 
 
@@ -104,15 +107,66 @@ class Compiled:
             if found is not MISSED:
                 return found
             told.replays -= 1
+        if journals := _kept():
+            return self._alike(journals, args, kwargs)
+        return self._called(args, kwargs)
+
+    def _alike(
+        self, journals: Sequence[Journal], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A call within runs of checkpoints: in the second it does what it did in the first."""
+        places = [journal.begin() for journal in journals]
+        wanted = next((plan for _, plan in reversed(places) if plan is not ANY), ANY)
+
+        def note(plan: object) -> None:
+            for journal, (place, _) in zip(journals, places, strict=True):
+                journal.note(place, plan)
+
+        if wanted is ANY:
+            return self._called(args, kwargs, note)
+        if wanted is None:
+            why = "the first run within a checkpoint did, and the second has to do the same"
+            return self._plainly(why, args, kwargs, expected=True)
+        note(wanted)
+        if (capture := _capture.current()) is not None and capture.listens:
+            capture.refuse("a checkpoint repeats a plan")
+        leaves: list[Any] = []
+        key, entry = wanted
+        try:
+            state = entry.ready(leaves) if self._key(args, kwargs, leaves) == key else None
+        except UnusableError:
+            state = None
+        again = functools.partial(self._function, *args, **kwargs)
+        if state is not None:
+            self._told.replays += 1
+            return entry.run(leaves, state, again)
+        result = self._plainly("something has changed since the first run", args, kwargs, True)
+        return entry.instead(leaves, result)
+
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
+        """What plans of a call have in common; its tensors are appended to `leaves`.
+
+        Raises:
+            UnusableError: there are none.
+        """
+        form = _form(args, leaves, {}) if not kwargs else _form((args, kwargs), leaves, {})
+        return recording(), D.get_default_dtype(), default_device(), narrowing(), form
+
+    def _called(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        note: Callable[[object], None] | None = None,
+    ) -> Any:
+        told = self._told
         if _watchers and not _dispatch.modes:  # that see ops: also of a function that is all plan
             return self._plainly("a profiler looks on", args, kwargs, expected=True)
-        if _dispatch.modes or function_modes.stack.modes or _capture.busy():
+        if _dispatch.modes or function_modes.stack.modes or _capture.current() is not None:
             why = "anomaly mode, a function mode, trace or another capture is on"
             return self._plainly(why, args, kwargs)
         leaves: list[Any] = []
         try:
-            form = _form(args, leaves, {}) if not kwargs else _form((args, kwargs), leaves, {})
-            key = recording(), D.get_default_dtype(), default_device(), narrowing(), form
+            key = self._key(args, kwargs, leaves)
             entries = self._entries.get(key)
         except UnusableError as error:
             return self._plainly(str(error), args, kwargs)
@@ -120,6 +174,8 @@ class Compiled:
             for entry in entries:
                 if (state := entry.ready(leaves)) is not None:
                     told.replays += 1
+                    if note is not None:
+                        note((key, entry))
                     if not kwargs:
                         self._look_first(entry, args, leaves)
                     if entry.gives_only:

@@ -217,6 +217,10 @@ class Facts(NamedTuple):
     results: Sequence[tuple[tuple[int, ...], DType]]
 
 
+INSTEAD = ("the function", "itself")
+"""What a `PlanBackward` has saved whose function ran as it is where a plan was to be repeated."""
+
+
 class PlanBackward(Node):
     """The node of a replayed function.
 
@@ -229,6 +233,15 @@ class PlanBackward(Node):
     title = "PlanBackward"
 
     facts: Facts
+    again: Any  # None while it is empty
+    wanted: Any
+
+    def empty(self) -> None:
+        """Keep nothing alive that the function was given, either."""
+        self.saved = self.again = self.wanted = None
+
+    def fill(self, twin: PlanBackward) -> None:
+        self.saved, self.again, self.wanted = twin.saved, twin.again, twin.wanted
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
@@ -237,6 +250,8 @@ class PlanBackward(Node):
             g = {0: g}
         if not F.native:
             return self._recorded(g)
+        if self.saved is INSTEAD:
+            return self._through_again(F, g)
         arrays, guarded = self.saved
         for t, version, name in guarded:
             if (now := _dispatch.version(t)) != version:
@@ -266,8 +281,13 @@ class PlanBackward(Node):
             found.append(grad if i in reached else None)
         if all(grad is None or _is_finite(be, grad) for grad in found):
             return tuple(found)
-        given_here = {i: wrap(be, F.fresh(a), facts.results[i][1]) for i, a in g.items()}
-        again = self._recorded(given_here, create_graph=False)
+        return self._through_again(F, g)
+
+    def _through_again(self, F: Any, g: dict[int, Any]) -> tuple[Any, ...]:
+        """Gradients of the function that runs again, without a history."""
+        be, results = self.facts.be, self.facts.results
+        given = {i: wrap(be, F.fresh(a), results[i][1]) for i, a in g.items()}
+        again = self._recorded(given, create_graph=False)
         return tuple([None if t is None else t._a for t in again])
 
     def _recorded(self, g: dict[int, Any], create_graph: bool = True) -> tuple[Any, ...]:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import flambeau as fb
 from flambeau._autograd.engine import adds_to_all_leaves
+from flambeau._autograd.journal import Journal
 from flambeau._autograd.modes import enable_grad, recording
 from flambeau._autograd.node import Node, next_seq
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -268,6 +269,8 @@ class _Run:
         self.names: list[str] = []  # of all nodes
         self.facts: list[tuple[Any, ...]] = []
         self.again: AbstractContextManager[Any] = nullcontext()
+        self.precision = _precision((args, kwargs))
+        self.journal = Journal()
 
     def first(
         self, context: AbstractContextManager[Any], again: AbstractContextManager[Any]
@@ -275,7 +278,7 @@ class _Run:
         """The result of the function; its graph, if there is one, keeps no values."""
         self.again = again
         start = next_seq()
-        with context:
+        with context, self.journal.open():
             result = self.function(*self.args, **self.kwargs)
         if not recording():
             return result
@@ -285,7 +288,7 @@ class _Run:
         self.names = [node.name() for node in nodes]
         for place, node in enumerate(nodes):
             if node.saved:
-                node.saved = None
+                node.empty()
                 handle = node.register_prehook(self._before)
                 self.emptied.append((place, weakref.ref(node), handle.id))
         return result
@@ -297,7 +300,7 @@ class _Run:
         twins = self._second()
         for place, reference, hook in self.emptied:
             if (node := reference()) is not None:
-                node.saved = twins[place].saved
+                node.fill(twins[place])
                 node.hooks().pre.pop(hook, None)
         self.emptied = []
         self.args, self.kwargs, self.random = (), {}, None  # the graph must not keep them alive
@@ -311,7 +314,13 @@ class _Run:
                     f"{list(t.shape)}, has been modified by an inplace operation since: it is at "
                     f"version {t._version}; expected version {version} instead. Pass a clone()"
                 )
-        with fork_rng(enabled=self.random is not None), enable_grad(), self.again:
+        with (
+            fork_rng(enabled=self.random is not None),
+            enable_grad(),
+            _in(self.precision),
+            self.again,
+            self.journal.open(follows=True),
+        ):
             if self.random is not None:
                 default_generators.restore(self.random)
             start = next_seq()
@@ -349,6 +358,7 @@ class _Reentrant(Function):
             )
         ctx.run = function
         ctx.random_state = default_generators.snapshot() if preserve else None
+        ctx.precision = _precision(args)
         ctx.plain_args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -364,7 +374,11 @@ class _Reentrant(Function):
         args = list(ctx.plain_args)
         for i, saved in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[i] = saved.detach().requires_grad_(saved.requires_grad)
-        with fork_rng(enabled=ctx.random_state is not None), enable_grad():
+        with (
+            fork_rng(enabled=ctx.random_state is not None),
+            enable_grad(),
+            _in(ctx.precision),
+        ):
             if ctx.random_state is not None:
                 default_generators.restore(ctx.random_state)
             results = ctx.run(*args)
@@ -391,6 +405,30 @@ def _tensors(value: object) -> Iterator[Tensor]:
             yield from _tensors(item)
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
+
+
+_Precision = tuple[str, Any, bool, bool]
+
+
+def _precision(args: object) -> list[_Precision]:
+    """What of mixed precision holds here, for the CPU and for the devices of arguments."""
+    types = {"cpu": None, **{t.device.type: None for t in _tensors(args)}}
+    return [_precision_of(each) for each in types if fb.amp.is_autocast_available(each)]
+
+
+def _precision_of(device: str) -> _Precision:
+    on, caching = fb.is_autocast_enabled(device), fb.is_autocast_cache_enabled()
+    return device, fb.get_autocast_dtype(device), on, caching
+
+
+@contextmanager
+def _in(precision: list[_Precision]) -> Iterator[None]:
+    """A block in which that holds."""
+    with ExitStack() as blocks:
+        for each in precision:
+            if each != _precision_of(each[0]):
+                blocks.enter_context(fb.autocast(*each))
+        yield
 
 
 def _facts(t: Tensor) -> tuple[Any, ...]:
