@@ -95,6 +95,18 @@ def in_a_compiled_function():
     return lambda x: inner(x), lambda value: held.__setitem__(0, value)
 
 
+def in_a_list_that_becomes_a_tensor():
+    held = [0.0]
+
+    def function(x):
+        made = fb.tensor([[1.0, held[0]], [2, True]], device=x.device)
+        made[0, 0] += 1
+        assert made.shape == (2, 2)
+        return x * made[0, 1] + (made[0, 0] - 2)
+
+    return function, lambda value: held.__setitem__(0, value)
+
+
 def set_constant(value):
     """Write the attribute of a class."""
     Constants.by = value
@@ -120,6 +132,7 @@ def set_constant(value):
         of_a_set,
         first_of_a_dict,
         in_a_compiled_function,
+        in_a_list_that_becomes_a_tensor,
     ],
 )
 def test_a_value_is_read_anew_wherever_it_is_kept(plain, make):
@@ -130,6 +143,78 @@ def test_a_value_is_read_anew_wherever_it_is_kept(plain, make):
         write(value)
         assert compiled(plain([1.0])).tolist() == [value]
     assert compiled.explain().replays > 0
+
+
+def of_an_attribute():
+    return attribute(types.SimpleNamespace(by=0))
+
+
+def of_a_cell():
+    by = 0
+
+    def write(value):
+        nonlocal by
+        by = value
+
+    return lambda x: x * by, write
+
+
+def of_an_element():
+    held = [0]
+    return lambda x: x * held[0], lambda value: held.__setitem__(0, value)
+
+
+def of_many():
+    held = [0] * 2000
+    return lambda x: x * held[7], lambda value: held.__setitem__(7, value)
+
+
+def of_many_by_name():
+    held = dict.fromkeys(range(2000), 0)
+    return lambda x: x * held[7], lambda value: held.__setitem__(7, value)
+
+
+@pytest.mark.parametrize(
+    "make", [of_an_attribute, of_a_cell, of_an_element, of_many, of_many_by_name]
+)
+def test_numbers_that_are_equal_and_not_the_same_are_told_apart(device, make):
+    function, write = make()
+    x = fb.tensor([1, 2], device=device)
+    compiled = fb.compile(function)
+    for value in (2, 2, 2, 2.0, 2, 1, True, 0.0, 0.0, -0.0, 0.0):
+        write(value)
+        assert repr(compiled(x)) == repr(x * value)
+    assert compiled.explain().replays > 0
+
+
+def test_zeros_of_both_signs_are_two_arguments(plain):
+    compiled = fb.compile(lambda x, by: x * by)
+    for _ in range(3):
+        for by in (0.0, -0.0):
+            assert str(compiled(plain([1.0]), by).item()) == str(by)
+    assert compiled.explain().replays == 2
+
+
+def test_an_equal_tensor_in_the_place_of_another_is_another(plain):
+    held = types.SimpleNamespace(t=plain([2.0]))
+    compiled = fb.compile(lambda x: x * held.t)
+    for value in (2.0, 2.0, 2.0, 3.0, 3.0, 4.0):
+        held.t = plain([2.0])
+        held.t.fill_(value)
+        assert compiled(plain([1.0])).item() == value
+
+
+@pytest.mark.parametrize("make", [list, collections.deque, np.array])
+def test_a_tensor_of_numbers_among_many_is_made_anew_in_every_run(plain, make):
+    held = make([0.0] * 2000)
+
+    @fb.compile
+    def function(x):
+        return x + fb.tensor([float(held[0]), 0.0], device=x.device)
+
+    for value in (0.0, 0.0, 0.0, 1.0, 2.0):
+        held[0] = value
+        assert function(plain([1.0, 1.0])).tolist() == [value + 1, 1.0]
 
 
 @pytest.mark.parametrize("length", [0, 2000])

@@ -107,6 +107,7 @@ class Capture:
         self.unknown: dict[int, Any] = {}  # arrays that no step made: tensors from before
         self.numbers: list[tuple[Any, dict[str, Any]]] = []  # (arrays of parameters, group)
         self.counts: dict[int, tuple[Any, int]] = {}  # counted-up tensors of the host, how often
+        self.data: str | None = None  # a container that nobody watches: `Reach.data`
         self.grads: list[tuple[Any, Any]] = []  # tensors with the gradients they had before
         self.early: set[Step] = set()  # checks of values while one of these was still there
         self.passes = 0  # how many backward passes the function makes
@@ -412,7 +413,7 @@ def _listen(be: _bound.BoundBackend, capture: Capture) -> None:
             kernels[name] = own[name] if other is one else _listener(name, other, be, whole)
     be.part = _written("slice", be.part, be, True)
     be.scalar_const = _constant(be, be.scalar_const, capture)
-    be.host_array = _written("host_array", be.host_array, be, True)
+    be.host_array = _of_few(_written("host_array", be.host_array, be, True), capture)
     be.backend = _Backend(be.backend, be, capture)
 
 
@@ -487,6 +488,24 @@ def _constant(be: BoundBackend, make: Callable[..., Any], capture: Capture) -> C
     return run
 
 
+def _made_of_data(capture: Capture) -> None:
+    capture.refuse(
+        f"a tensor is made of numbers, maybe of {capture.data}, which is too long to be watched: "
+        "give the tensor as an argument"
+    )
+
+
+def _of_few(make: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
+    """`BoundBackend.host_array`, whose numbers are watched where no long container has some."""
+
+    def run(values: Any, shape: Any, dtype: object) -> Any:
+        if capture.data is not None and capture.listens:
+            _made_of_data(capture)
+        return make(values, shape, dtype)
+
+    return run
+
+
 def checked_index(
     be: BoundBackend,
     array: Array,
@@ -548,9 +567,28 @@ class _Backend(_Watched):
         self._be = be
         self.from_host = _written("from_host", backend.from_host, be, True)
         self.as_strided = _written("as_strided", backend.as_strided, be, True)
+        if (nested := getattr(backend, "from_nested", None)) is not None:
+            self.from_nested = self._numbers(nested)
         # Those of `arguments`: ranges are checked anew in every run.
         self.checked_index = self._check("checked_index", checked_index)
         self.check_values = self._check("check_values", check_values)
+
+    def _numbers(self, nested: Callable[..., Any]) -> Callable[..., Any]:
+        """`from_nested` whose arrays are constants, of which the function has a copy to write to.
+
+        The numbers are watched as others are that the function has.
+        """
+        capture, be = self._capture, self._be
+
+        def run(data: object, dtype: object) -> Any:
+            if (found := nested(data, dtype)) is None or not capture.listens:
+                return found
+            if capture.data is not None:
+                _made_of_data(capture)
+            capture.constants[capture.slot(found[0])] = found[0]
+            return be.clone(found[0]), found[1]
+
+        return run
 
     def _check(self, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
         capture, be, held = self._capture, self._be, self._held

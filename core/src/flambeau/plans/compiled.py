@@ -236,7 +236,7 @@ class Compiled:
             self._refused[key] = why
             return self._plainly(why, args, kwargs)
         with _capture.capturing(be) as capture, capture.acting(reach.actions):
-            capture.numbers = reach.groups
+            capture.numbers, capture.data = reach.groups, reach.data
             capture.grads = [(one.tensor, one.grad) for one in seen if one.grad is not None]
             for t in leaves:
                 if capture.find(t._a) is None:
@@ -328,7 +328,11 @@ def _form(value: Any, leaves: list[Any], places: dict[int, int]) -> Any:
         hash(value)
     except TypeError:
         raise UnusableError(f"an argument is a {kind.__name__}, which cannot be compared") from None
-    return kind, value if kind.__hash__ is not object.__hash__ else _reference(value)
+    if kind.__hash__ is object.__hash__:
+        return kind, _reference(value)
+    if (kind is float or kind is complex) and not value:
+        return kind, repr(value)  # zeros have signs
+    return kind, value
 
 
 def _reference(value: Any) -> Any:

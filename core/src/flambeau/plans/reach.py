@@ -17,7 +17,7 @@ from collections import ChainMap, UserDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
+from operator import is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.record import is_tensor
@@ -47,7 +47,7 @@ _MOST = 50_000  # objects
 class Check:
     """What has to hold for a plan: an expression of what can be read and what was read.
 
-    Values are compared by ``==`` in containers, which asks whether they are the same object first.
+    It may use `same`, which compares values.
     """
 
     text: str
@@ -59,18 +59,62 @@ class Check:
         """Whether it is so; also False if it can no longer be read or compared."""
         try:
             text = self.text.format(get="get", held="held")
-            return eval(text, {"get": self.get, "held": self.held})
+            return eval(text, {"get": self.get, "held": self.held, "same": same})
         except Exception:
             return False
 
 
+def same(now: Sequence[Any], held: Sequence[Any]) -> bool:
+    """Whether these are the same objects, or plain values that no program can tell apart."""
+    return len(now) == len(held) and (all(map(is_, now, held)) or all(map(_alike, now, held)))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two values are one; 2 and 2.0 are two, and so are zeros of both signs."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or not is_plain(a):
+        return False
+    if type(a) is tuple:
+        return same(a, b)
+    return a == b and (bool(a) or repr(a) == repr(b))
+
+
+def _compared(values: str, held: Iterable[Any]) -> str:
+    """The text of a check that `values` are what was held: by ``==`` where that says so.
+
+    It asks first whether two are the same object, and takes a quarter of the time.
+    """
+    strictly = any(map(_has_equals, held))
+    return f"same({values}, {{held}})" if strictly else f"{values} == {{held}}"
+
+
+def _has_equals(value: Any) -> bool:
+    """Whether something else may be equal to a value: a number of another type, a tensor."""
+    if isinstance(value, (int, float, complex)):
+        return True
+    if type(value) is tuple:
+        return any(map(_has_equals, value))
+    if is_tensor(value):  # of more elements nobody can say whether two are equal: an error
+        return value.numel() <= 1
+    return type(value).__eq__ is not object.__eq__ and not is_plain(value)
+
+
 def changes(checks: Sequence[Check]) -> Callable[[], bool]:
     """A function that tells whether one of these does not hold."""
-    names: dict[str, Any] = {}
-    parts = ["True"]
+    names: dict[str, Any] = {"same": same}
+    parts, strictly, values = ["True"], [], []
     for i, check in enumerate(checks):
         names[f"g{i}"], names[f"h{i}"] = check.get, check.held
-        parts.append(check.text.format(get=f"g{i}", held=f"h{i}"))
+        text = check.text.format(get=f"g{i}", held=f"h{i}")
+        if text.startswith(before := "same(") and text.endswith(after := f", h{i})"):
+            strictly.append(f"*{text[len(before) : -len(after)]}, same")  # what no program has
+            values += [*check.held, same]
+        else:
+            parts.append(text)
+    if strictly:  # all at once, which takes a third of the time
+        names["all_held"] = tuple(values)
+        parts.append(f"same(({', '.join(strictly)}), all_held)")
     lines = "\n        and ".join(parts)
     text = f"def changed():\n    return not (\n        {lines}\n    )\n"
     made: dict[str, Any] = {}
@@ -91,6 +135,7 @@ class Reach:
         groups: (parameters, group) of optimisers; options of a group may change between runs.
         options: what stood in each of the groups.
         refused: why there can be no plan, or None.
+        data: the name of a container so long that its values are not watched, or None.
     """
 
     def __init__(self, function: Callable[..., Any], given: Iterable[Any] = ()) -> None:
@@ -100,10 +145,12 @@ class Reach:
         self.groups: list[tuple[list[Any], dict[str, Any]]] = []
         self.options: list[dict[str, Any]] = []
         self.refused: str | None = None
+        self.data: str | None = None
         self._names: set[str] = set()
         self._seen: dict[int, Any] = {}
         self.checks: list[Check] = []
         self._entries: dict[int, tuple[Mapping[Any, Any], dict[Any, Any], str]] = {}
+        self._ours: set[int] = set()  # mappings, by identity
         self._empty: list[Any] = []
         self._objects: list[tuple[Any, str, set[str]]] = []  # with the names looked at so far
         self._walked = {id(getattr(function, "__func__", function))}  # whatever module they are of
@@ -121,8 +168,15 @@ class Reach:
         if self.refused is None:
             self.refused = why
 
-    def entries(self, mapping: Mapping[str, Any], keys: Iterable[str], name: str) -> None:
-        """The plan holds while these entries are what they are now; they are walked through."""
+    def entries(
+        self, mapping: Mapping[str, Any], keys: Iterable[str], name: str, ours: bool = False
+    ) -> None:
+        """The plan holds while these entries are what they are now; they are walked through.
+
+        Numbers of what is `ours` are read by code that takes 2 and 2.0 for the same.
+        """
+        if ours:
+            self._ours.add(id(mapping))
         for key in keys:
             self.entry(mapping, key, name)
 
@@ -192,19 +246,17 @@ class Reach:
         return next((check.name for check in self.checks if not check.holds()), None)
 
     def _values(self, get: Callable[[], Iterable[Any]], held: Iterable[Any], name: str) -> None:
-        self.checks.append(Check("[*{get}()] == {held}", get, [*held], name))
+        self.checks.append(Check(_compared("[*{get}()]", held), get, [*held], name))
 
     def _gather(self) -> None:
         """The entries as checks, one for each mapping."""
         for mapping, held, name in self._entries.values():
-            same = {k: v for k, v in held.items() if isinstance(v, (list, dict, set))}
-            for key, value in same.items():  # which compare by what is in them
-                get = partial(mapping.__getitem__, key)
-                self.checks.append(Check("{get}() is {held}", get, value, f"{name}.{key}"))
-            if keys := [key for key in held if key not in same]:
-                get = partial(itemgetter(*keys, keys[0]), mapping)  # of one it would be no tuple
-                values = tuple([held[key] for key in (*keys, keys[0])])
-                self.checks.append(Check("{get}() == {held}", get, values, name))
+            keys = [*held]
+            get = partial(itemgetter(*keys, keys[0]), mapping)  # of one it would be no tuple
+            values = tuple([held[key] for key in (*keys, keys[0])])
+            of_ours = id(mapping) in self._ours and not any(map(is_tensor, values))
+            text = "{get}() == {held}" if of_ours else _compared("{get}()", values)
+            self.checks.append(Check(text, get, values, name))
         if self._empty:
             some = tuple(self._empty)
             self.checks.append(Check("any({get}) is {held}", some, False, "what was empty"))
@@ -228,7 +280,7 @@ class Reach:
                 self.walk(part, name)
         elif isinstance(value, (*_MAPPINGS, list, tuple, set, frozenset, deque)):
             if len(value) > _MANY:
-                self.checks.append(Check("len({get}) == {held}", value, len(value), name))
+                self._long(value, name)
             elif isinstance(value, _MAPPINGS):
                 self._mapping(value, name)
             else:
@@ -252,6 +304,8 @@ class Reach:
             self.checks.append(Check("{get}() == {held}", state, state(), name))
         elif (held := _bytes(value)) is not None:
             self.checks.append(Check("bytes({get}) == {held}", value, held, name))
+        elif _is_memory(value):
+            self.data = name
         elif hasattr(value, "__dict__") and type(value).__module__.partition(".")[0] != "flambeau":
             self.attributes(value, name)
 
@@ -276,8 +330,9 @@ class Reach:
                 value = cell.cell_contents
             except ValueError:  # not bound yet
                 continue
-            how = "==" if is_plain(value) else "is"
-            self.checks.append(Check(f"{{get}}.cell_contents {how} {{held}}", cell, value, key))
+            self.checks.append(
+                Check(_compared("({get}.cell_contents,)", (value,)), cell, (value,), key)
+            )
             self.walk(value, key)
         names = function.__globals__
         for key in sorted(used & names.keys()):
@@ -323,14 +378,24 @@ class Reach:
                 elif not key.startswith("__"):
                     get = partial(getattr, value, key, None)  # which may get one of its own instead
                     held = get()
-                    how = "==" if is_plain(held) else "is"
                     self.checks.append(
-                        Check(f"{{get}}() {how} {{held}}", get, held, f"{name}.{key}")
+                        Check(_compared("({get}(),)", (held,)), get, (held,), f"{name}.{key}")
                     )
                     self.walk(held, f"{name}.{key}")
 
+    def _long(self, value: Any, name: str) -> None:
+        """A container of many: of plain values these matter, of others how many there are."""
+        keyed = isinstance(value, _MAPPINGS)
+        if len(value) <= _MOST and all(map(is_plain, value.values() if keyed else value)):
+            held = [*value, *value.values()] if keyed else [*value]
+            text = "[*{get}, *{get}.values()]" if keyed else "[*{get}]"
+            self.checks.append(Check(_compared(text, held), value, held, name))
+            return
+        self.data = name
+        self.checks.append(Check("len({get}) == {held}", value, len(value), name))
+
     def _mapping(self, value: Mapping[Any, Any], name: str) -> None:
-        self.checks.append(Check("[*{get}] == {held}", value, [*value], name))
+        self.checks.append(Check(_compared("[*{get}]", value), value, [*value], name))
         for key in list(value):
             self.entry(value, key, f"{name}[{key!r}]")
 
@@ -339,7 +404,7 @@ class Reach:
             self.items(value, name)
             return
         if isinstance(value, set):
-            self.checks.append(Check("{get} == {held}", value, set(value), name))
+            self.checks.append(Check(_compared("[*{get}]", value), value, [*value], name))
         for i, held in enumerate(value):
             self.walk(held, f"{name}[{i}]")
 
@@ -365,6 +430,14 @@ def _bytes(value: Any) -> bytes | None:
         return bytes(value) if memoryview(value).nbytes <= 8 * _MANY else None
     except (TypeError, ValueError, BufferError):
         return None
+
+
+def _is_memory(value: Any) -> bool:
+    try:
+        memoryview(value)
+    except (TypeError, ValueError, BufferError):
+        return False
+    return True
 
 
 def is_plain(value: object | None) -> bool:

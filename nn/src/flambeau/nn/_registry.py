@@ -72,7 +72,7 @@ class Registry:
             shown = [key for key in own if key not in _PARTS and not key.endswith(_BOOKKEEPING)]
         else:
             shown = ["training"]
-        reach.entries(own, shown, name)
+        reach.entries(own, shown, name, ours=type(self).__module__.startswith("flambeau."))
         reach.attributes(self, name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
