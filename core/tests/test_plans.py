@@ -564,6 +564,36 @@ def test_gradients_that_a_run_replaces_are_dropped_where_the_function_drops_them
             assert w.grad is kept and kept.tolist() == values
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_gradients_are_set_where_a_check_behind_the_pass_fails(leaf, device, kept):
+    def make(compiled):
+        w, v, table = leaf([2.0]), leaf([1.0]), fb.zeros(3, device=device)
+
+        def step(x, at):
+            w.grad = None
+            (x * w * w).sum().backward()
+            w.grad.mul_(2)
+            picked = table.index_select(0, at)
+            v.grad = None
+            (picked + v).sum().backward()
+            return table.index_select(0, at + 1)
+
+        run, found = fb.compile(step) if compiled else step, []
+        for i, at in enumerate([0, 0, 0, 5, 1, 2, 0]):
+            if not kept:
+                w.grad = v.grad = None
+            try:
+                run(fb.tensor([float(i)], device=device), fb.tensor([at], device=device))
+            except IndexError as error:
+                found.append(str(error))
+            found.append([None if t.grad is None else t.grad.tolist() for t in (w, v)])
+        return run, found
+
+    run, found = make(True)
+    assert found == make(False)[1]
+    assert run.explain().replays == 5
+
+
 def test_a_check_does_not_come_before_draws(plain, device):
     drawn, wanted = (fb.Generator(device).manual_seed(3) for _ in range(2))
     f = fb.compile(lambda i: fb.rand(2, device=device, generator=drawn).exp()[i])

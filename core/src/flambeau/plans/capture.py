@@ -109,6 +109,9 @@ class Capture:
         self.counts: dict[int, tuple[Any, int]] = {}  # counted-up tensors of the host, how often
         self.data: str | None = None  # a container that nobody watches: `Reach.data`
         self.grads: list[tuple[Any, Any]] = []  # tensors with the gradients they had before
+        self.leaves: list[tuple[Any, Any]] = []  # tensors that are held, with the same
+        self.set: dict[int, Any] = {}  # gradients that a step has set, by tensors
+        self.setting: list[tuple[Step, list[Any]]] = []  # these steps, and of which tensors
         self.early: set[Step] = set()  # checks of values while one of these was still there
         self.passes = 0  # how many backward passes the function makes
         # By identities, which others have after them: no callback takes a dead array out, for
@@ -277,6 +280,24 @@ class Capture:
                     found[i] = self._once(number)
         return tuple(found)
 
+    def set_gradients(self) -> None:
+        """Set, in every run, the gradients that there are now: what comes next may raise."""
+        found = []
+        for t, before in self.leaves:
+            grad = t._grad
+            if grad is self.set.get(id(t), before):
+                continue
+            slot = None if grad is None or grad.is_sparse else self.find(grad._a)
+            if slot is not None or grad is None:
+                found.append((t, slot))
+                self.set[id(t)] = grad
+        if found:
+            tensors = [t for t, _ in found]
+            kernel = partial(_set_gradients, self.be, [(t, slot is None) for t, slot in found])
+            given = tuple([slot for _, slot in found if slot is not None])
+            self.steps.append(Step("gradients", kernel, given, None, effect=True))
+            self.setting.append((self.steps[-1], tensors))
+
     def count(self, tensor: Tensor) -> int:
         """Count a tensor of the host up, in every run; how often that was done in this one."""
         with self.inside():
@@ -325,6 +346,12 @@ class Capture:
                 ):
                     return a
         return number
+
+
+def _set_gradients(be: BoundBackend, tensors: Sequence[tuple[Any, bool]], *arrays: Any) -> None:
+    given = iter(arrays)
+    for t, none in tensors:
+        t._grad = None if none else wrap(be, next(given), t.dtype)
 
 
 @contextmanager
@@ -610,6 +637,8 @@ class _Backend(_Watched):
         self, name: str, check: Callable[..., Any], args: tuple[Any, ...], result: Any
     ) -> None:
         capture = self._capture
+        if capture.passes:
+            capture.set_gradients()
         capture.add(name, _of(check, self._be), args, result, effect=True)
         if any(t._grad is grad for t, grad in capture.grads):
             capture.early.add(capture.steps[-1])

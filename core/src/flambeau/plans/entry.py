@@ -303,11 +303,14 @@ class Entry:
         if not dropped:
             return steps
 
+        at = max((i for i, s in enumerate(steps, 1) if s in early), default=0)
+        new = {id(t) for step, of in self.capture.setting if step in steps[:at] for t in of}
+        dropped = [t for t in dropped if id(t) not in new]
+
         def drop() -> None:
             for t in dropped:
                 t._grad = None
 
-        at = max((i for i, s in enumerate(steps, 1) if s in early), default=0)
         return [*steps[:at], Step("drop", drop, (), None, effect=True), *steps[at:]]
 
     def _seen_elsewhere(self, t: Any) -> bool:
