@@ -413,3 +413,53 @@ def test_a_rate_that_is_set_within_the_step_before_it_is_used_refuses_the_plan(d
     run, found = scheduled(optim.SGD, True, device, before=True)
     assert found == scheduled(optim.SGD, False, device, before=True)[1]
     assert any("schedule" in why for why in run.explain().reasons)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"avg_fn": optim.swa_utils.get_ema_avg_fn(0.9)},
+        {"multi_avg_fn": optim.swa_utils.get_ema_multi_avg_fn(0.9), "use_buffers": True},
+        {"avg_fn": lambda old, new, count: old + (new - old) / (count + 2)},
+    ],
+)
+def test_averages_of_a_model_are_renewed_in_every_run_and_begin_anew_where_the_count_does(options):
+    def run(compiled):
+        fb.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+        averaged = optim.swa_utils.AveragedModel(model, **options)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            averaged.update_parameters(model)
+            return loss
+
+        found, do = [], fb.compile(step) if compiled else step
+        for i, (x, y) in enumerate(batches()):
+            if i == 6:
+                averaged.n_averaged.zero_()
+            do(x, y)
+            found.append({key: t.tolist() for key, t in averaged.state_dict().items()})
+        return found, do
+
+    found, do = run(True)
+    assert found == run(False)[0]
+    assert do.explain().replays == 7
+
+
+def test_an_average_that_reads_the_count_is_computed_as_it_is():
+    model = nn.Linear(1, 1)
+    averaged = optim.swa_utils.AveragedModel(
+        model, avg_fn=lambda old, new, count: old + (new - old) * 0 + count.item()
+    )
+    update = fb.compile(lambda x: (averaged.update_parameters(model), x + 1)[1])
+    for i in range(6):
+        update(fb.ones(1))
+        added = averaged.module.weight.item() - model.weight.item()
+        assert added == pytest.approx(sum(range(i + 1)))
+    assert update.explain().replays == 0

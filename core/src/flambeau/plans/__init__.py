@@ -7,6 +7,7 @@ it is not used.
 from __future__ import annotations
 
 from flambeau.plans.compiled import Compiled, Explanation, compile, explain, reset
+from flambeau.plans.decisions import known
 from flambeau.plugin.plan import Number, Plan, Slot, Step, replayed
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Step",
     "compile",
     "explain",
+    "known",
     "replayed",
     "reset",
 ]

@@ -109,6 +109,7 @@ class Capture:
         self.counts: dict[int, tuple[Any, int]] = {}  # counted-up tensors of the host, how often
         self.data: str | None = None  # a container that nobody watches: `Reach.data`
         self.grads: list[tuple[Any, Any]] = []  # tensors with the gradients they had before
+        self.truths: dict[int, tuple[Any, int]] = {}  # `Reach.truths`, and their versions
         self.leaves: list[tuple[Any, Any]] = []  # tensors that are held, with the same
         self.set: dict[int, Any] = {}  # gradients that a step has set, by tensors
         self.setting: list[tuple[Step, list[Any]]] = []  # these steps, and of which tensors

@@ -237,6 +237,7 @@ class Compiled:
             return self._plainly(why, args, kwargs)
         with _capture.capturing(be) as capture, capture.acting(reach.actions):
             capture.numbers, capture.data = reach.groups, reach.data
+            capture.truths = {id(t): (t, _dispatch.version(t)) for t in reach.truths}
             capture.leaves = [(one.tensor, one.grad) for one in seen if one.holder is one.tensor]
             capture.grads = [(one.tensor, one.grad) for one in seen if one.grad is not None]
             for t in leaves:

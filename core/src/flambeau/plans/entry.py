@@ -130,9 +130,10 @@ class Entry:
         self.ends = 0
         self._changed = changes(reach.checks)
         if _says_so(self._changed):
-            raise RefusedError(
-                f"the function changes {reach.changed()}, which a plan would not", lasting=False
-            )
+            why = f"the function changes {reach.changed()}, which a plan would not"
+            if reach.changed() is not None and reach.counted():
+                why += ": count in a tensor, as in `count += 1` of tensor(0), or outside of it"
+            raise RefusedError(why, lasting=False)
         self.given = given
         self.seen = seen
         self._owners: dict[int, Seen] = {}

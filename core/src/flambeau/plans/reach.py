@@ -134,6 +134,7 @@ class Reach:
             (object, name of the method, groups that it changes).
         groups: (parameters, group) of optimisers; options of a group may change between runs.
         options: what stood in each of the groups.
+        truths: tensors whose truth decides what the function does.
         refused: why there can be no plan, or None.
         data: the name of a container so long that its values are not watched, or None.
     """
@@ -144,6 +145,7 @@ class Reach:
         self.actions: list[tuple[Any, str, Sequence[Any]]] = []
         self.groups: list[tuple[list[Any], dict[str, Any]]] = []
         self.options: list[dict[str, Any]] = []
+        self.truths: list[Tensor] = []
         self.refused: str | None = None
         self.data: str | None = None
         self._names: set[str] = set()
@@ -190,6 +192,11 @@ class Reach:
     def attributes(self, value: object, name: str, but: Iterable[str] = ()) -> None:
         """Those attributes and methods of an object matter that the user's code names."""
         self._objects.append((value, name, set(but)))
+
+    def truth(self, tensor: Tensor, name: str) -> None:
+        """The plan holds while ``bool(tensor)`` is what it is now: see `decisions.known`."""
+        self.truths.append(tensor)
+        self.checks.append(Check("bool({get}) is {held}", tensor, bool(tensor), name))
 
     def children(self, mapping: Mapping[Any, Any], name: str) -> None:
         """The plan holds while a mapping has these values; they are walked through."""
@@ -244,6 +251,16 @@ class Reach:
     def changed(self) -> str | None:
         """The name of what is no longer as it was, or None."""
         return next((check.name for check in self.checks if not check.holds()), None)
+
+    def counted(self) -> bool:
+        """Whether what is no longer as it was is a number that is another now."""
+        get, held = next((c.get, c.held) for c in self.checks if not c.holds())
+        try:
+            now: Any = get() if callable(get) else [get.cell_contents]
+            pairs = [(a, b) for a, b in zip(now, held, strict=True) if not _alike(a, b)]
+            return all(isinstance(x, (int, float)) for pair in pairs for x in pair)
+        except Exception:  # it is no list of values
+            return False
 
     def _values(self, get: Callable[[], Iterable[Any]], held: Iterable[Any], name: str) -> None:
         self.checks.append(Check(_compared("[*{get}()]", held), get, [*held], name))

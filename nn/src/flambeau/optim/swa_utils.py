@@ -169,7 +169,7 @@ class AveragedModel(Module):
             [t.detach() for t in self._averaged_of(part)] for part in (self.module, model)
         )
         theirs = [new.to(old.device) for old, new in zip(ours, theirs, strict=True)]
-        if not self.n_averaged:
+        if not fb.plans.known(self.n_averaged):
             for old, new in zip(ours, theirs, strict=True):
                 old.copy_(new)
         elif self.multi_avg_fn is not None:
@@ -182,6 +182,11 @@ class AveragedModel(Module):
             for old, new in zip(self.module.buffers(), model.buffers(), strict=True):
                 old.detach().copy_(new.detach().to(old.device))
         self.n_averaged += 1
+
+    def __plan__(self, reach: Any, name: str) -> None:
+        """What has to stay the same for a plan: a model's, and whether there is an average yet."""
+        super().__plan__(reach, name)
+        reach.truth(self.n_averaged, f"{name}.n_averaged")
 
     def _averaged_of(self, part: Module) -> Iterable[Tensor]:
         return chain(part.parameters(), part.buffers()) if self.use_buffers else part.parameters()
