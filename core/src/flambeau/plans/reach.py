@@ -258,7 +258,7 @@ class Reach:
         try:
             now: Any = get() if callable(get) else [get.cell_contents]
             pairs = [(a, b) for a, b in zip(now, held, strict=True) if not _alike(a, b)]
-            return all(isinstance(x, (int, float)) for pair in pairs for x in pair)
+            return all(type(x) in (int, float) for pair in pairs for x in pair)
         except Exception:  # it is no list of values
             return False
 
