@@ -149,6 +149,19 @@ def test_softmax_error_is_small_against_the_greatest(name, dtype):
     assert np.abs(out - wanted).max() <= 8 * np.finfo(dtype).eps * scale
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(50, 333), (40_000, 5)])
+def test_softmax_error_of_columns_is_small_against_the_greatest(name, dtype, shape):
+    x = np.random.default_rng(1).normal(0, 20, shape).astype(dtype)
+    out = np.empty_like(x)
+    suffix = "f32" if dtype is np.float32 else "f64"
+    getattr(native, f"{name}_columns_{suffix}")(out, x, 1, *x.shape)
+    wanted = getattr(special, name)(x.astype(np.longdouble), axis=0)
+    scale = 1.0 if name == "softmax" else np.abs(wanted).max()
+    assert np.abs(out - wanted).max() <= 8 * np.finfo(dtype).eps * scale
+
+
 def test_sums_lose_no_more_than_a_few_ulp():
     x = np.random.default_rng(2).uniform(0, 1, 3_000_001).astype(np.float32)
     out = np.empty(1, np.float32)

@@ -392,6 +392,51 @@ def askew(a):
     return copy
 
 
+OVER_ANY = [
+    ((7, 5), 0),
+    ((300, 4), 0),
+    ((3, 21, 5, 7), 1),
+    ((2, 3, 400), 1),
+    ((1, 9, 129), 1),
+    ((700, 130), 0),
+    ((4, 1, 6), 1),
+    ((3, 4, 1), 1),
+    ((6, 8), -2),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "dim"), OVER_ANY)
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_over_any_dimension_is_that_over_the_last(name, shape, dim, dtype):
+    a, g = numbers(shape, dtype) * 20, numbers(shape, dtype, 1)
+    a.reshape(-1)[[1, 5]], a.reshape(-1)[-1] = -np.inf, 1e30
+    dim %= len(shape)
+    turned = [np.ascontiguousarray(np.moveaxis(x, dim, -1)) for x in (g, a)]
+    last, backward = len(shape) - 1, f"{name}_backward"
+    with np.errstate(all="ignore"):
+        found = COMPILED[name](a, dim)
+        wanted = np.moveaxis(COMPILED[name](turned[1], last), -1, dim)
+        steps = COMPILED[backward](g, found, dim)
+        turned[1] = np.ascontiguousarray(np.moveaxis(found, dim, -1))
+        wanted_steps = np.moveaxis(COMPILED[backward](*turned, last), -1, dim)
+    close = 1e-5 if dtype == np.float32 else 1e-13
+    assert found.flags.c_contiguous and found.dtype == dtype
+    np.testing.assert_allclose(found, wanted, close, close)
+    np.testing.assert_allclose(steps, wanted_steps, 10 * close, 10 * close)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_a_column_of_softmax_without_a_greatest_is_no_number_and_leaves_the_others(name):
+    a = numbers((5, 40), np.float32)
+    a[2, 3], a[:, 7], a[1, 30] = np.nan, -np.inf, np.inf
+    with np.errstate(all="ignore"):
+        found, wanted = COMPILED[name](a, 0), COMPILED[name](a.T.copy(), 1).T
+    np.testing.assert_allclose(found, wanted, 1e-5, 1e-5)
+    missing = np.isnan(found).any(0).nonzero()[0].tolist()
+    assert missing == [3, 7, 30]
+
+
 MATRIX, PLACES = numbers((40, 50), np.float64), np.arange(2000).reshape(40, 50) % 40
 ASKEW = {
     "sigmoid": (MATRIX,),

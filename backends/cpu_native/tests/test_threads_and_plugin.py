@@ -26,6 +26,8 @@ CALLS = {
     "sum": lambda: KERNELS["sum"](LARGE, (0,), False),
     "sum columns": lambda: KERNELS["sum"](TABLE, (0,), False),
     "softmax": lambda: KERNELS["softmax"](TABLE, 1),
+    "softmax of columns": lambda: KERNELS["softmax"](TABLE, 0),
+    "greatest of columns": lambda: KERNELS["extremum"](TABLE, 0, False, True)[1],
     "layer_norm": lambda: KERNELS["layer_norm"](TABLE, None, None, (1000,), 1e-5)[0],
     "layer_norm_backward": lambda: KERNELS["layer_norm_backward"](
         TABLE, TABLE, TABLE[0], TABLE[:, :1].copy(), TABLE[:, :1].copy(), (1000,)

@@ -1,4 +1,4 @@
-"""Activation functions and their gradients; softmax and log_softmax over the last dimension."""
+"""Activation functions and their gradients; softmax and log_softmax."""
 
 from __future__ import annotations
 
@@ -21,32 +21,41 @@ from flambeau_native.kernels._common import (
 )
 from flambeau_numpy.casts import compared
 
+NARROW = 4  # columns, below which a matrix is turned before its softmax
+
+
+def _over(name: str, a: Array, dim: int) -> object:
+    """The call of a function of softmax's family over `dim` of an array, or None."""
+    shape, size = a.shape, a.size
+    if not shape or not size:
+        return None
+    n, inner = shape[dim], prod(shape[dim + 1 :])
+    if inner == 1:
+        run, sizes = compiled(name).get(a.dtype), (size // n, n)
+    elif inner >= NARROW:
+        run, sizes = compiled(f"{name}_columns").get(a.dtype), (size // (n * inner), n, inner)
+    else:
+        return None
+    return run and (run, (form(shape, a.dtype),), sizes)
+
 
 def _forward(name: str) -> Kernel:
-    find, general = compiled(name).get, halves_by(lambda: forward, otherwise(name))
+    general = halves_by(lambda: forward, otherwise(name))
 
     def prepare(a: Array, dim: int) -> object:
-        run, size = find(a.dtype), a.size
-        if run is None or dim != a.ndim - 1 or not size:
-            return None
-        n = a.shape[-1]
-        return run, (form(a.shape, a.dtype),), (size // n, n)
+        return _over(name, a, dim)
 
     forward = prepared(name, "as", prepare, general)
     return forward
 
 
 def _backward(name: str) -> Kernel:
-    find, general = compiled(name).get, halves_by(lambda: backward, otherwise(name))
+    general = halves_by(lambda: backward, otherwise(name))
 
     def prepare(grad: Array, result: Array, dim: int) -> object:
-        dtype, shape = result.dtype, result.shape
-        run = find(dtype)
-        if run is None or dim != len(shape) - 1 or not result.size:
+        if grad.dtype != result.dtype or grad.shape != result.shape:
             return None
-        if grad.dtype != dtype or grad.shape != shape:
-            return None
-        return run, (form(shape, dtype),), (result.size // shape[-1], shape[-1])
+        return _over(name, result, dim)
 
     backward = prepared(name, "aas", prepare, general, packs=True)
     return backward

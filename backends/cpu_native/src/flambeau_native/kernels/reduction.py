@@ -116,12 +116,12 @@ def _make_extreme(name: str) -> Kernel:
 
 
 def _ends(run: Any, a: Array, dim: int, keepdim: bool) -> tuple[Any, ...] | None:
-    """What a kernel makes of rows that tells the extrema and their places."""
-    shape = a.shape
-    if run is None or not a.size or dim != len(shape) - 1:
+    """What a kernel makes that tells the extrema along a dimension and their places."""
+    folded = _folded(a.shape, (dim,), keepdim) if a.ndim else None
+    if run is None or not a.size or folded is None or folded[2] >= 1 << 31:
         return None
-    left = (*shape[:-1], 1) if keepdim else shape[:-1]
-    return run, (form(left, a.dtype), form(left, INT64)), (a.size // shape[-1], shape[-1])
+    left, *sizes = folded
+    return run, (form(left, a.dtype), form(left, INT64)), tuple(sizes)
 
 
 def _make_extremum() -> Kernel:
