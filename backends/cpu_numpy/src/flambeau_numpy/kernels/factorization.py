@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
+_FEW = 64  # matrices whose rows are exchanged one after the other
 
 
 @functools.lru_cache(maxsize=64)
@@ -86,6 +88,13 @@ def lu_permutation(pivots: Array, size: int) -> Array:
     """Which row of A stands in each row of L U."""
     order = np.empty((*pivots.shape[:-1], size), np.int64)
     order[...] = np.arange(size)
+    if prod(pivots.shape[:-1]) <= _FEW:
+        for place in each(pivots[..., None]):
+            line = list(range(size))
+            for i, pivot in enumerate(pivots[place].tolist()):
+                line[i], line[pivot - 1] = line[pivot - 1], line[i]
+            order[place] = line
+        return order
     for i in range(pivots.shape[-1]):
         other = pivots[..., i : i + 1].astype(np.int64) - 1
         here = order[..., i : i + 1].copy()
