@@ -1,4 +1,4 @@
-"""About ninety operations at three sizes: the ratio to torch of each, and the worst ten per size.
+"""A hundred operations at three sizes: the ratio to torch of each, and the worst ten per size.
 
     python benchmarks/op_sweep.py [--quick] [--ops softmax] [--sizes 8 10000 1000000] [--threads 1]
         [--writes]
@@ -49,6 +49,19 @@ FORWARD = {
     "dropout": "F.dropout(x, 0.3, True)",
     **{name: f"x.{name}()" for name in "sum mean max argmax std norm prod all".split()},
     "cumsum": "x.cumsum(0)",
+    "cumprod of columns": "s.cumprod(0)",
+    "sum of integers": "k.sum()",
+    "count of a mask": "mask.sum()",
+    "count_nonzero": "t.count_nonzero(x)",
+    "nansum": "t.nansum(x)",
+    "equal": "t.equal(x, x2)",
+    "nonzero": "s.nonzero()",
+    "isin": "t.isin(k, 3)",
+    "histc": "t.histc(x, 100, -3, 3)",
+    "repeat_interleave": "x.repeat_interleave(counts)",
+    "median of columns": "s.median(0)",
+    "mode of rows": "s.mode(1)",
+    "topk of columns": "s.topk(1, 0)",
     "sum rows": "m.sum(-1)",
     "sum columns": "m.sum(0)",
     "mean rows": "m.mean(-1)",
@@ -194,6 +207,8 @@ def names_of(size: int) -> Any:
             "c": t.randn(max(1, size // 256), 16, 16),
             "v": t.randn(2, 4, deep, deep, deep),
             "k": t.randint(-9, 9, (size,)),
+            "x2": x.clone(),
+            "counts": t.arange(size) % 4,
             "side": max(1, math.isqrt(size)),
             "row": t.randn(n),
             "i": t.randint(0, rows, (rows,)),

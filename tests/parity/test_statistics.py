@@ -127,8 +127,104 @@ def test_unique_entries_of_a_dimension_agree(dim: int) -> None:
         how = {"return_inverse": True, "return_counts": True, "dim": dim}
         assert_same(fb.unique(ours_of(x), **how), torch.unique(x, **how))
         assert_same(fb.unique_consecutive(ours_of(x), **how), torch.unique_consecutive(x, **how))
+    alike = torch.ones(6, 20)
+    alike[:, 11], alike[3, 17] = I([2.0, 1, 2, 2, 0, 1]), 0  # rows that differ in late columns only
+    for x in (alike, alike.t().contiguous()):
+        assert_same(fb.unique(ours_of(x), **how), torch.unique(x, **how))
     empty = torch.zeros(0, 2)
     assert_same(fb.unique(ours_of(empty), dim=0), torch.unique(empty, dim=0))
+
+
+LARGE = torch.arange(40 * 300).mul(7919).remainder(4001).reshape(40, 300)
+STRIDED = {
+    "as it is": lambda x: x,
+    "transposed": lambda x: x.t(),
+    "each second": lambda x: x[::2, ::3],
+    "expanded": lambda x: x[:, :1].expand(-1, 9),
+    "one more dimension": lambda x: x.reshape(8, 5, 300),
+    "row": lambda x: x[3],
+    "none": lambda x: x[:, :0],
+    "scalar": lambda x: x[2, 5],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("layout", STRIDED)
+def test_counts_of_every_layout_agree(layout: str, dtype: str) -> None:
+    x = (LARGE % 3 - 1).to(getattr(torch, dtype))
+    x, ours = STRIDED[layout](x), STRIDED[layout](ours_of(x))
+    for call in (
+        lambda t, x: t.count_nonzero(x),
+        lambda t, x: t.count_nonzero(x, -1) if x.dim() else x.sum(),
+        lambda t, x: x.sum(0, True),
+        lambda t, x: x.nonzero(),
+        lambda t, x: t.equal(x, x.clone()),
+        lambda t, x: t.equal(x, x + 1) if x.numel() else True,
+    ):
+        assert_same(call(fb, ours), call(torch, x))
+    if dtype != "bool":
+        assert_same(fb.isin(ours, fb.ones(1, dtype=ours.dtype)), torch.isin(x, I([1]).to(x.dtype)))
+        few, mine = I([0, 2, 0]).to(x.dtype), fb.tensor([0, 2, 0]).to(ours.dtype)
+        assert_same(fb.isin(ours, mine, invert=True), torch.isin(x, few, invert=True))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32"])
+@pytest.mark.parametrize("layout", [name for name in STRIDED if name not in ("none", "expanded")])
+def test_order_statistics_of_every_layout_agree(layout: str, dtype: str) -> None:
+    x, ours = (STRIDED[layout](a) for a in (LARGE, ours_of(LARGE)))
+    x, ours = x.to(getattr(torch, dtype)), ours.to(getattr(fb, dtype))
+    if dtype.startswith("float"):
+        x, ours = x.sin(), ours.sin()
+    for dim in range(-x.dim(), max(1, x.dim())):
+        for call in (
+            lambda t, x, d=dim: x.median(d, True).values,
+            lambda t, x, d=dim: x.nanmedian(d).values,
+            lambda t, x, d=dim: x.kthvalue(2 if x.dim() else 1, d).values,
+            lambda t, x, d=dim: x.mode(d).values,
+        ):
+            assert_same(call(fb, ours), call(torch, x), 1e-6)
+
+
+def test_order_statistics_of_expanded_tensors_are_those_of_their_copies() -> None:
+    # PyTorch's own medians of these are numbers of other rows.
+    x = ours_of(LARGE)[:, :1].expand(-1, 9)
+    for dim in (0, 1):
+        for name in ("median", "nanmedian", "mode"):
+            found, wanted = (getattr(a, name)(dim) for a in (x, x.clone()))
+            assert found.values.tolist() == wanted.values.tolist()
+            assert found.indices.tolist() == wanted.indices.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_repetitions_agree(dtype: str) -> None:
+    counts = (torch.arange(30) * 7 % 5).to(getattr(torch, dtype))
+    x = torch.arange(60.0).reshape(30, 2)
+    mine, ours = ours_of(counts), ours_of(x)
+    for n, m in ((counts, mine), (counts[::2], mine[::2]), (counts[:0], mine[:0])):
+        assert_same(fb.repeat_interleave(m), torch.repeat_interleave(n))
+    for dim in (0, -2):
+        found = fb.repeat_interleave(ours, mine, dim, output_size=int(counts.sum()))
+        assert_same(found, torch.repeat_interleave(x, counts, dim))
+    assert_same(ours.t().repeat_interleave(mine, 1), x.t().repeat_interleave(counts, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_without_nan_agree_in_every_layout(dtype: str) -> None:
+    x = LARGE.to(getattr(torch, dtype)).sin()
+    x[x < -0.9], x[0, :7], x[5] = NAN, INF, NAN
+    x.requires_grad_()
+    ours = ours_of(x)
+    for turn in STRIDED.values():
+        for call in (
+            lambda t, x: t.nansum(x),
+            lambda t, x: t.nansum(x, -1, True),
+            lambda t, x: t.nanmean(x, 0),
+            lambda t, x: t.nansum(x, dtype=t.float64),
+        ):
+            assert_same(call(fb, turn(ours)), call(torch, turn(x)), 2e-5)
+    torch.nansum(x[3:, :50]).backward()
+    fb.nansum(ours[3:, :50]).backward()
+    assert_same(ours.grad, x.grad)
 
 
 @pytest.mark.parametrize("device", DEVICES)

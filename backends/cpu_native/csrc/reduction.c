@@ -100,6 +100,7 @@ static void sum_of_all_f32(const Args *k) {
 const Row reduction_rows[] = {
     {"sum_f32", "wriiif", "t02,t012", sum_of_all_f32},       {"sum_f64", "wriiif", "t02,t012", sum_f64},
     {"prod_f32", "wriii", "t02,t012", prod_f32},      {"prod_f64", "wriii", "t02,t012", prod_f64},
+    {"nansum_f32", "wriii", "t02,t012", nansum_f32},  {"nansum_f64", "wriii", "t02,t012", nansum_f64},
     {"norm2_f32", "wriii", "t02,t012", norm2_f32},    {"norm2_f64", "wriii", "t02,t012", norm2_f64},
     {"var_f32", "wriif", "t0,t01", var_f32},        {"var_f64", "wriif", "t0,t01", var_f64},
     {"distance_f32", "wrrif", "t,t0,t0", distance_f32}, {"distance_f64", "wrrif", "t,t0,t0", distance_f64},
@@ -109,5 +110,6 @@ const Row reduction_rows[] = {
     {"running_place_i32", "wriiii", "d012,t012", running_place_i32},
     {"running_place_i64", "wriiii", "d012,t012", running_place_i64},
     {"cumsum_f32", "wriii", "t012,t012", cumsum_f32},  {"cumsum_f64", "wriii", "t012,t012", cumsum_f64},
+    {"cumprod_f32", "wriii", "t012,t012", cumprod_f32}, {"cumprod_f64", "wriii", "t012,t012", cumprod_f64},
     {NULL, NULL, NULL, NULL},
 };

@@ -48,6 +48,7 @@
     }
 
 FOLDED(sum, T, RUN, 0, 0.0, +, x)
+FOLDED(nansum, T, RUN, 0, 0.0, +, x == x ? x : 0)
 FOLDED(norm2, T, RUN, 0, 0.0, +, x *x)
 FOLDED(prod, double, INT64_MAX, 64, 1.0, *, x)
 FOLDED(exact, double, RUN, 0, 0.0, +, x)
@@ -172,6 +173,7 @@ static int64_t NAME(chunk_of)(int64_t n) {
     }
 
 REDUCTION(sum, T, 1, inner != 1 && k->x[0] == 1, 0.0, +, x, total / c->divisor)
+REDUCTION(nansum, T, 1, 0, 0.0, +, (x == x ? x : 0), total)
 REDUCTION(prod, double, 0, n < 64, 1.0, *, x, total)
 REDUCTION(norm2, T, 1, 0, 0.0, +, x *x, sqrt(total))
 #undef REDUCTION
@@ -263,48 +265,50 @@ static void NAME(var)(const Args *k) {
     c.out[0] = (T)(squares / c.divisor);
 }
 
-/* Running sums: along rows in double, along columns in T with a row at a time.  A sum of floats waits for
-   the last one once in eight elements: those of the eight cannot overflow, and are taken meanwhile. */
-WIDE static void NAME(cumsum_rows)(const void *context, int64_t begin, int64_t end) {
-    const NAME(Reduction) *c = context;
-    for (int64_t row = begin; row < end; row++) {
-        const T *restrict a = c->a + row * c->n;
-        T *restrict out = c->out + row * c->n;
-        double total = 0;
-        int64_t i = 0;
-        for (; sizeof(T) < sizeof(double) && i + 8 <= c->n; i += 8) {
-            double sums[8] = {a[i]};
-            for (int j = 1; j < 8; j++) sums[j] = sums[j - 1] + a[i + j];
-            for (int j = 0; j < 8; j++) out[i + j] = (T)(total + sums[j]);
-            total += sums[7];
-        }
-        for (; i < c->n; i++) {
-            total += a[i];
-            out[i] = (T)total;
-        }
+/* Running sums and products: along rows in double, along columns in T with a row at a time.  A sum of floats
+   waits for the last one once in AHEAD elements, eight, whose own sums are taken meanwhile: they cannot overflow,
+   and neither can products of four. */
+#define RUNNING(name, start_value, combine, AHEAD)                                                         \
+    WIDE static void NAME(name##_rows)(const void *context, int64_t begin, int64_t end) {           \
+        const NAME(Reduction) *c = context;                                                         \
+        for (int64_t row = begin; row < end; row++) {                                               \
+            const T *restrict a = c->a + row * c->n;                                                \
+            T *restrict out = c->out + row * c->n;                                                  \
+            double total = start_value;                                                             \
+            int64_t i = 0;                                                                          \
+            for (; sizeof(T) < sizeof(double) && i + AHEAD <= c->n; i += AHEAD) {                   \
+                double some[AHEAD] = {a[i]};                                                        \
+                for (int j = 1; j < AHEAD; j++) some[j] = some[j - 1] combine a[i + j];             \
+                for (int j = 0; j < AHEAD; j++) out[i + j] = (T)(total combine some[j]);            \
+                total = total combine some[AHEAD - 1];                                              \
+            }                                                                                       \
+            for (; i < c->n; i++) {                                                                 \
+                total = total combine a[i];                                                         \
+                out[i] = (T)total;                                                                  \
+            }                                                                                       \
+        }                                                                                           \
+    }                                                                                               \
+    WIDE static void NAME(name##_columns)(const void *context, int64_t begin, int64_t end) {        \
+        const NAME(Reduction) *c = context;                                                         \
+        for (int64_t outer = begin; outer < end; outer++) {                                         \
+            const T *a = c->a + outer * c->n * c->inner;                                            \
+            T *out = c->out + outer * c->n * c->inner;                                              \
+            memcpy(out, a, (size_t)c->inner * sizeof(T));                                           \
+            for (int64_t i = 1; i < c->n; i++) {                                                    \
+                const T *row = a + i * c->inner, *before = out + (i - 1) * c->inner;                \
+                T *target = out + i * c->inner;                                                     \
+                _Pragma("omp simd") for (int64_t j = 0; j < c->inner; j++) target[j] = before[j] combine row[j]; \
+            }                                                                                       \
+        }                                                                                           \
+    }                                                                                               \
+    static void NAME(name)(const Args *k) {                                                         \
+        NAME(Reduction) c = {.a = k->p[1], .out = k->p[0], .n = k->n[1], .inner = k->n[2]};         \
+        Step step = c.inner == 1 ? NAME(name##_rows) : NAME(name##_columns);                        \
+        if (c.n > 0) split(step, &c, k->n[0], team(k, k->n[0] * c.n * c.inner));                    \
     }
-}
-
-WIDE static void NAME(cumsum_columns)(const void *context, int64_t begin, int64_t end) {
-    const NAME(Reduction) *c = context;
-    for (int64_t outer = begin; outer < end; outer++) {
-        const T *a = c->a + outer * c->n * c->inner;
-        T *out = c->out + outer * c->n * c->inner;
-        memcpy(out, a, (size_t)c->inner * sizeof(T));
-        for (int64_t i = 1; i < c->n; i++) {
-            const T *row = a + i * c->inner, *before = out + (i - 1) * c->inner;
-            T *target = out + i * c->inner;
-#pragma omp simd
-            for (int64_t j = 0; j < c->inner; j++) target[j] = before[j] + row[j];
-        }
-    }
-}
-
-static void NAME(cumsum)(const Args *k) {
-    NAME(Reduction) c = {.a = k->p[1], .out = k->p[0], .n = k->n[1], .inner = k->n[2]};
-    Step step = c.inner == 1 ? NAME(cumsum_rows) : NAME(cumsum_columns);
-    split(step, &c, k->n[0], team(k, k->n[0] * c.n * c.inner));
-}
+RUNNING(cumsum, 0.0, +, 8)
+RUNNING(cumprod, 1.0, *, 4)
+#undef RUNNING
 #undef RUN
 #undef FEW
 #undef TILE

@@ -1,4 +1,4 @@
-/* Places in ascending sequences. */
+/* Places in ascending sequences, and counts of what falls between them. */
 #include "native.h"
 
 typedef struct {
@@ -34,10 +34,32 @@ BISECT(double, f64)
 BISECT(int32_t, i32)
 BISECT(int64_t, i64)
 
+/* How many of n numbers fall into each of some equal intervals from `low` on, `width` in all: counts, and these
+   as numbers.  The greatest belongs to the last. */
+#define HISTOGRAM(T, S)                                                                     \
+    static void histogram_##S(const Args *k) {                                              \
+        T *out = k->p[0];                                                                   \
+        int64_t *counts = k->p[1];                                                          \
+        const T *a = k->p[2], low = (T)k->x[0], high = (T)k->x[1], width = (T)(k->x[1] - k->x[0]); \
+        const int64_t n = k->n[0], bins = k->n[1];                                          \
+        const T last = (T)(bins - 1), all = (T)bins;                                        \
+        memset(counts, 0, (size_t)bins * sizeof(int64_t));                                  \
+        for (int64_t i = 0; bins > 0 && i < n; i++) {                                       \
+            const T x = a[i], place = (x - low) / width * all;                              \
+            if (!(x >= low && x <= high)) continue;                                         \
+            counts[place >= last ? bins - 1 : place > 0 ? (int64_t)place : 0]++;            \
+        }                                                                                   \
+        for (int64_t i = 0; i < bins; i++) out[i] = (T)counts[i];                           \
+    }
+HISTOGRAM(float, f32)
+HISTOGRAM(double, f64)
+
 const Row searching_rows[] = {
     {"bisect_f32", "wrriiii", "d02,t01,t02", bisect_f32},
     {"bisect_f64", "wrriiii", "d02,t01,t02", bisect_f64},
     {"bisect_i32", "wrriiii", "d02,t01,t02", bisect_i32},
     {"bisect_i64", "wrriiii", "d02,t01,t02", bisect_i64},
+    {"histogram_f32", "wwriiff", "w1,d1,w0", histogram_f32},
+    {"histogram_f64", "wwriiff", "d1,d1,d0", histogram_f64},
     {NULL, NULL, NULL, NULL},
 };

@@ -249,11 +249,12 @@ def _numbers(shape, dtype, chosen, special):
     )
 
 
-REDUCTIONS = "amax", "amin", "all", "any", "sum", "prod"
+REDUCTIONS = "amax", "amin", "all", "any", "sum", "prod", "nansum", "count_nonzero"
+PLACES = "kth_place", "median_place", "mode_place"
 DTYPES = np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int64, np.bool_
 
 
-@pytest.mark.parametrize("name", [*REDUCTIONS, "extremum", "argmax", "argmin", "topk"])
+@pytest.mark.parametrize("name", [*REDUCTIONS, *PLACES, "extremum", "argmax", "argmin", "topk"])
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_kernels_give_what_those_of_numpy_give(name):
     """In any order, of any layout, dtype and settings, with as many elements as vectors have."""
@@ -264,7 +265,9 @@ def test_kernels_give_what_those_of_numpy_give(name):
         if np.prod(shape) > 20_000:
             continue
         dtype = chosen.choice(DTYPES)
-        if dtype == np.bool_ and name not in ("all", "any", "amax", "amin"):
+        if dtype == np.bool_ and name not in ("all", "any", "amax", "amin", "count_nonzero"):
+            continue
+        if dtype not in (np.float32, np.float64) and name == "nansum":
             continue
         # Of infinite products it matters when others become 0, which is not alike in both.
         a = _numbers(shape, dtype, chosen, SPECIAL if name != "prod" else (0.0, np.nan, 1.0))
@@ -278,6 +281,11 @@ def test_kernels_give_what_those_of_numpy_give(name):
         if name in REDUCTIONS:
             dims = tuple(sorted(chosen.sample(range(rank), chosen.randrange(1, rank + 1))))
             args = a, dims, keepdim
+        elif name in PLACES:
+            if chosen.random() < 0.5:
+                a = np.round(a) if a.dtype.kind == "f" else a  # so that many are equal
+            given = {"kth_place": (chosen.randrange(a.shape[dim]), dim), "mode_place": (dim,)}
+            args = a, *given.get(name, (dim, chosen.random() < 0.5))
         elif name == "topk":
             args = a, chosen.randrange(1, a.shape[dim] + 1), dim, largest
         else:
@@ -289,7 +297,7 @@ def test_kernels_give_what_those_of_numpy_give(name):
             want = np.asarray(want)
             assert have.shape == want.shape and have.dtype == want.dtype
             have, want = have.astype(np.float64), want.astype(np.float64)
-            if name in ("sum", "prod"):
+            if name in ("sum", "prod", "nansum"):
                 close = 1e-2 if a.dtype.itemsize == 2 else 1e-5
                 np.testing.assert_allclose(have, want, close, close)
             else:

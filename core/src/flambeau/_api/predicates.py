@@ -11,6 +11,7 @@ from flambeau._storages.typed import TypedStorage
 from flambeau._storages.untyped import UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau.ops.declaration.table import OPS
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -117,6 +118,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     need_tensor(other, "equal", "other")
     if input._a.shape != other._a.shape:
         return False
+    if input.dtype is other.dtype:
+        return bool(OPS["equal"].run(input.detach(), other.detach()).item())
     return bool((input == other).all().item())
 
 

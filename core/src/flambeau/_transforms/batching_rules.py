@@ -124,6 +124,7 @@ def _each(
 _rule(*"sum prod amax amin argmax argmin all any mean var logsumexp norm2 cumsum cumprod".split())(
     _of_dims
 )
+_rule("count_nonzero", "nansum")(_of_dims)
 _rule(*"softmax log_softmax prod_of_others flip sort fft_c2c fft_r2c fft_c2r".split())(_of_dims)
 
 

@@ -1,4 +1,4 @@
-"""Places in ascending sequences."""
+"""Places in ascending sequences, and places repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from flambeau_native.kernels._common import (
     Array,
     Kernel,
     alike,
+    compiled,
+    form,
+    made,
     otherwise,
+    prepared,
 )
 
 _bisected = otherwise("searchsorted")
@@ -35,4 +39,23 @@ def searchsorted(edges: Array, x: Array, right: bool) -> Any:
     return out
 
 
-KERNELS: dict[str, Kernel] = {"searchsorted": searchsorted}
+def repeat_places(counts: Array, total: int) -> Array:
+    out = made((total,), INT64)
+    native.repeat_places(out, np.ascontiguousarray(counts), total, counts.size)
+    return out
+
+
+def _make_histogram() -> Kernel:
+    find = compiled("histogram").get
+
+    def prepare(a: Array, bins: int, low: float, high: float) -> object:
+        run = find(a.dtype)
+        forms = form((bins,), a.dtype), form((bins,), INT64)
+        return run and (run, forms, (a.size, bins, low, high), (0,))
+
+    return prepared("histogram", "asss", prepare, otherwise("histogram"))
+
+
+KERNELS: dict[str, Kernel] = {"searchsorted": searchsorted, "histogram": _make_histogram()}
+if native is not None:
+    KERNELS["repeat_places"] = repeat_places

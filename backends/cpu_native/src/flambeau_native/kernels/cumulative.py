@@ -1,4 +1,4 @@
-"""Cumulative sums of row-major arrays, of exponentials too, and places of cumulative extrema."""
+"""Running sums and products, sums of exponentials too, and places of cumulative extrema."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ def _make_running_place() -> Kernel:
 
 KERNELS: dict[str, Kernel] = {
     "cumsum": _along("cumsum"),
+    "cumprod": _along("cumprod"),
     "logcumsumexp": _along("logcumsumexp"),
     "running_place": _make_running_place(),
 }

@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import (
+    BOOL,
     FLOAT32,
     FLOAT64,
     INT32,
@@ -24,11 +25,15 @@ from flambeau_native.kernels._common import (
     prepared,
     zeros,
 )
+from flambeau_native.kernels.reduction import KERNELS as REDUCTIONS
 
 Indices = Sequence[Array | None]
 _index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sort")
+_kth_place, _median_place = otherwise("kth_place"), otherwise("median_place")
+_nonzero, _mode_place = otherwise("nonzero"), otherwise("mode_place")
 _topk, _embedding_backward = otherwise("topk"), otherwise("embedding_backward")
 _index_put_, _scatter_add_ = otherwise("index_put_"), otherwise("scatter_add_")
+_count_nonzero = REDUCTIONS["count_nonzero"]
 _clone, _contiguous = otherwise("clone"), otherwise("contiguous")
 
 _WORDS = {4: native.gather_w4, 8: native.gather_w8} if native else {}
@@ -41,6 +46,19 @@ _TOPKS = {
     for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
 }
 _FEW = 128  # entries that the compiled selection keeps in order
+_KTH, _MEDIAN, _MEDIAN_OF_NUMBERS = range(3)  # what `select_place` seeks
+_SELECTIONS = {
+    dtype: getattr(native, f"select_place_{suffix}", None)
+    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
+}
+_MODES = {
+    dtype: getattr(native, f"mode_place_{suffix}", None)
+    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
+}
+_NONZEROS = {
+    dtype: getattr(native, f"nonzero_{suffix}", None)
+    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT64, "i64"), (BOOL, "b8"))
+}
 _BYTE = np.dtype(np.uint8)
 _RADIX_FROM = 1024  # elements of a row, below which counting digits costs more than comparing
 
@@ -208,7 +226,58 @@ def _prepare_topk(a: Array, k: int, dim: int, largest: bool) -> object:
     return run, forms, (a.size // shape[-1], shape[-1], k, largest)
 
 
+def _selected(a: Array, k: int, dim: int, kind: int) -> Array | None:
+    """Where what is sought along `dim` stands, if compiled code finds it."""
+    run, shape = _SELECTIONS.get(a.dtype), a.shape
+    if run is None or not a.size or not shape:
+        return None
+    a = np.ascontiguousarray(a)
+    out, n = made((*shape[:dim], 1, *shape[dim + 1 :]), INT64), shape[dim]
+    run(out, made(shape, a.dtype), a, prod(shape[:dim]), n, prod(shape[dim + 1 :]), k, kind)
+    return out
+
+
+def kth_place(a: Array, k: int, dim: int) -> Array:
+    found = _selected(a, k, dim, _KTH)
+    return _kth_place(a, k, dim) if found is None else found  # type: ignore[no-any-return]
+
+
+def median_place(a: Array, dim: int, ignore_nan: bool) -> Array:
+    found = _selected(a, 0, dim, _MEDIAN_OF_NUMBERS if ignore_nan else _MEDIAN)
+    return _median_place(a, dim, ignore_nan) if found is None else found  # type: ignore[no-any-return]
+
+
+def mode_place(a: Array, dim: int) -> Array:
+    run, shape = _MODES.get(a.dtype), a.shape
+    if run is None or not a.size:
+        return _mode_place(a, dim)  # type: ignore[no-any-return]
+    a = np.ascontiguousarray(a)
+    ordered = np.sort(np.moveaxis(a, dim, -1), -1)
+    out = made((*shape[:dim], 1, *shape[dim + 1 :]), INT64)
+    run(
+        out, np.ascontiguousarray(ordered), a, prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+    )
+    return out
+
+
+def nonzero(a: Array) -> Array:
+    run, shape = _NONZEROS.get(a.dtype), a.shape
+    if run is None or not shape or not a.size:
+        return _nonzero(a)  # type: ignore[no-any-return]
+    a = np.ascontiguousarray(a)
+    count = int(_count_nonzero(a, tuple(range(a.ndim)), False))
+    out = made((a.ndim, count), INT64)
+    run(None if a.ndim == 1 else out[-2], out[-1], a, count, a.size // shape[-1], shape[-1])
+    if a.ndim > 2:
+        out[:-1] = np.unravel_index(out[-2].copy(), shape[:-1])
+    return out.T
+
+
 def _many(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    if a.ndim - 1 > dim >= 0 and a.dtype in _TOPKS and a.size:
+        found = topk(np.ascontiguousarray(np.moveaxis(a, dim, -1)), k, a.ndim - 1, largest)
+        values, places = (np.ascontiguousarray(np.moveaxis(f, -1, dim)) for f in found)
+        return values, places
     last = a.ndim > 0 and a.ndim - 1 == dim and a.flags.c_contiguous and a.size
     if a.dtype not in _TOPKS or not last:
         return _topk(a, k, dim, largest)
@@ -231,4 +300,14 @@ KERNELS: dict[str, Kernel] = {
     "scatter_add_": scatter_add_,
     "sort": sort,
     "topk": topk,
+    **(
+        {
+            "kth_place": kth_place,
+            "median_place": median_place,
+            "mode_place": mode_place,
+            "nonzero": nonzero,
+        }
+        if native is not None
+        else {}
+    ),
 }

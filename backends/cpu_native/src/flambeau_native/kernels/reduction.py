@@ -48,10 +48,12 @@ def _is_of_channels(dims: Dims, rank: int) -> bool:
     return sorted(dims) == [0, *range(2, rank)]
 
 
-def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
+def reduction(
+    name: str, function: str = "", mean: bool = False, further: dict[np.dtype, Any] | None = None
+) -> Kernel:
     """The kernel of a reduction: the compiled `function` where it applies, else that of NumPy."""
     elsewhere = halves_by(lambda: kernel, otherwise(name))
-    find = compiled(function or name).get
+    find = {**compiled(function or name), **(further or {})}.get
     divides = (function or name) == "sum"
 
     def prepare(a: Array, dims: Dims, keepdim: bool) -> object:
@@ -59,7 +61,7 @@ def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
         if run is None or not a.size or folded is None:
             return None
         left, *sizes = folded
-        if divides:
+        if divides and a.dtype != INT64:
             sizes.append(folded[2] if mean else 1)
         return run, (form(left, a.dtype),), tuple(sizes)
 
@@ -146,6 +148,39 @@ def _make_place(name: str) -> Kernel:
 _BOOL = np.dtype(np.bool_)
 
 
+def _of_dtypes(name: str) -> dict[np.dtype, Any]:
+    """The compiled functions of `name`, those of int64 and bool as well."""
+    more = {INT64: getattr(native, f"{name}_i64", None), _BOOL: getattr(native, f"{name}_b8", None)}
+    return {**compiled(name), **more}
+
+
+def _make_count() -> Kernel:
+    find = _of_dtypes("count_nonzero").get
+
+    def prepare(a: Array, dims: Dims, keepdim: bool) -> object:
+        run, folded = find(a.dtype), _folded(a.shape, dims, keepdim)
+        if run is None or not a.size or folded is None:
+            return None
+        left, *sizes = folded
+        return run, (form(left, INT64),), tuple(sizes)
+
+    return prepared("count_nonzero", "ass", prepare, otherwise("count_nonzero"))
+
+
+def _make_equal() -> Kernel:
+    floats, of_bytes = compiled("equal"), getattr(native, "equal_b8", None)
+
+    def prepare(a: Array, b: Array) -> object:
+        if a.dtype != b.dtype or a.shape != b.shape or not a.size:
+            return None
+        run = floats.get(a.dtype)
+        if run is None and of_bytes is not None and a.dtype.kind in "iu":
+            return of_bytes, (form((), _BOOL),), (a.nbytes,)
+        return run and (run, (form((), _BOOL),), (a.size,))
+
+    return prepared("equal", "aa", prepare, otherwise("equal"))
+
+
 def _make_truth(name: str) -> Kernel:
     find = {**compiled(name), _BOOL: getattr(native, f"{name}_b8", None)}.get
 
@@ -167,7 +202,10 @@ KERNELS: dict[str, Kernel] = {
     "argmin": _make_place("min"),
     "all": _make_truth("all"),
     "any": _make_truth("any"),
-    "sum": reduction("sum"),
+    "sum": reduction("sum", further={INT64: native.sum_i64} if native else None),
+    "nansum": reduction("nansum"),
+    "count_nonzero": _make_count(),
+    "equal": _make_equal(),
     "mean": reduction("mean", "sum", mean=True),
     "prod": reduction("prod"),
     "var": _make_var(),

@@ -1,4 +1,4 @@
-"""Places in ascending sequences."""
+"""Places in ascending sequences, and places repeated."""
 
 from __future__ import annotations
 
@@ -27,4 +27,24 @@ def searchsorted(edges: Array, x: Array, right: bool) -> Array:
     return low
 
 
-KERNELS = {"searchsorted": searchsorted}
+@quiet
+def histogram(a: Array, bins: int, low: float, high: float) -> Array:
+    """How many elements of a vector fall into each of `bins` equal parts of [low, high]."""
+    inside = a[(a >= low) & (a <= high)]
+    place = ((inside - low) / (high - low) * bins).astype(np.int64).clip(0, bins - 1)
+    return np.bincount(place, minlength=bins).astype(a.dtype)
+
+
+def repeat_places(counts: Array, total: int) -> Array:
+    """Each place i as often as counts[i] says, `total` in all.
+
+    Raises:
+        ValueError: that is not what the counts add up to.
+    """
+    counts = counts.copy()  # for another thread may write to it while NumPy reads it twice
+    if int(counts.sum()) != total:
+        raise ValueError(f"counts that add up to {int(counts.sum())} make no {total} places")
+    return np.arange(counts.size).repeat(counts)
+
+
+KERNELS = {"searchsorted": searchsorted, "repeat_places": repeat_places, "histogram": histogram}

@@ -259,7 +259,8 @@ def nonzero(a: Array) -> Array:
     """The indices of non-zero elements, one row each, in row-major order; its columns are dense."""
     if not a.ndim:
         return np.zeros((1 if a else 0, 0), np.int64)
-    return np.array(a.nonzero()).T
+    found = (a if a.dtype.kind == "b" else a != 0).ravel().nonzero()[0]
+    return np.array(np.unravel_index(found, a.shape) if a.ndim > 1 else [found]).T
 
 
 def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
@@ -286,6 +287,40 @@ def topk(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     return gather(a, dim, order), order
 
 
+def kth_place(a: Array, k: int, dim: int) -> Array:
+    """Where `sort` finds the k-th element, from 0."""
+    return np.ascontiguousarray(_order(a, dim, False).take([k], dim))
+
+
+def median_place(a: Array, dim: int, ignore_nan: bool) -> Array:
+    """Where the lower median is, or the first NaN, unless these are ignored."""
+    order, n = _order(a, dim, False), a.shape[dim]
+    missing = np.isnan(a).sum(dim, keepdims=True) if a.dtype.kind in "fV" else np.zeros((), int)
+    if not missing.any():
+        return np.ascontiguousarray(order.take([(n - 1) // 2], dim))
+    first = np.maximum((n - missing - 1) // 2, 0)
+    if not ignore_nan:
+        first = np.where(missing > 0, n - missing, first)
+    return np.take_along_axis(order, first, dim)
+
+
+def mode_place(a: Array, dim: int) -> Array:
+    """Where the last of the most frequent elements is, of several of these the smallest."""
+    shape, n = a.shape, a.shape[dim]
+    order = np.moveaxis(_order(a, dim, False), dim, -1).reshape(-1, n)
+    ordered = np.take_along_axis(np.moveaxis(a, dim, -1).reshape(-1, n), order, 1)
+    starts = np.ones(ordered.shape, np.bool_)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], starts[:, 1:])
+    first = starts.ravel().nonzero()[0]
+    lengths = np.diff(first, append=starts.size)
+    rows = first // n
+    # Of each row the first of its longest runs: they are in order of length, rows, and place.
+    best = np.lexsort((-lengths, rows))[np.searchsorted(rows, np.arange(len(ordered)))]
+    found = order.ravel()[first[best] + lengths[best] - 1]
+    found = found.reshape((*shape[:dim], *shape[dim + 1 :], 1))
+    return np.ascontiguousarray(np.moveaxis(found, -1, dim))
+
+
 def _order(a: Array, dim: int, descending: bool) -> Array:
     keys = wide(a) if a.dtype == BFLOAT16 else a
     if not descending:
@@ -308,5 +343,8 @@ KERNELS = {
     "scatter_add_": scatter_add_,
     "nonzero": nonzero,
     "sort": sort,
+    "kth_place": kth_place,
+    "median_place": median_place,
+    "mode_place": mode_place,
     "topk": topk,
 }

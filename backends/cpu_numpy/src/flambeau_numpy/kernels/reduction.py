@@ -235,6 +235,26 @@ def _squares_about_mean(x: Array) -> Array:
 
 
 @quiet
+def nansum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """Sum over `dims` of what is no NaN."""
+    missing = np.isnan(a)
+    return sum_kernel(np.where(missing, a.dtype.type(0), a) if missing.any() else a, dims, keepdim)
+
+
+def count_nonzero(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """How many elements of `dims` are not zero."""
+    if len(dims) == a.ndim and not keepdim:
+        return np.asarray(np.count_nonzero(a), np.int64)
+    some = a if a.dtype.kind == "b" else a != 0
+    return row_major(sum_along(some, dims, np.int64, None, bool(keepdim)))
+
+
+def equal(a: Array, b: Array) -> Array:
+    """Whether all elements of two arrays of one shape are equal."""
+    return np.asarray((a == b).all())
+
+
+@quiet
 def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """log Σ exp(a), shifted by the maximum; in half precision each step is rounded."""
     if is_half(a.dtype) and a.size:
@@ -279,6 +299,9 @@ KERNELS = {
     "argmin": _position(np.ndarray.argmin),
     "extremum": extremum,
     "mean": mean,
+    "nansum": nansum,
+    "count_nonzero": count_nonzero,
+    "equal": equal,
     "var": var,
     "logsumexp": logsumexp,
 }

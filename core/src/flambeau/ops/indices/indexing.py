@@ -15,6 +15,7 @@ from flambeau._dispatch.arguments import (
     broadcast_shapes,
     checked,
     dim_of,
+    dims_of,
     is_within,
     need_tensor,
 )
@@ -751,8 +752,8 @@ def count_nonzero(input: Tensor, dim: Ints | None = None) -> Tensor:
     >>> fb.count_nonzero(fb.tensor([0, 1, 2]))
     tensor(2)
     """
-    need_tensor(input, "count_nonzero", "input")
-    return (input != 0).sum(dim)
+    x = need_tensor(input, "count_nonzero", "input").detach()
+    return OPS["count_nonzero"].run(x, dims_of(dim, x.dim()), False)
 
 
 @public(inplace="both", saves_self=False, names={"value": "values"})

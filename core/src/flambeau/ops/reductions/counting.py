@@ -22,6 +22,9 @@ from flambeau.ops.shapes.movement import cat
 _ALL_PAIRS = 1 << 14
 """Comparisons up to which `isin` makes them all, which is faster than sorting."""
 
+_FEW = 8
+"""Elements of the second operand of `isin`, each of which is compared with the whole first."""
+
 
 @public
 @takes_as_annotated
@@ -60,17 +63,26 @@ def histc(
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
-    x = x.reshape(-1)
-    inside = x.masked_select((x >= low) & (x <= high))
+    found = _histogram.run(x.reshape(-1), bins, float(low), float(high))
+    return deliver(found, out, input, exact=True, share="anything")
+
+
+@composite(differentiable=False)
+def _histogram(self: Tensor, bins: int, low: float, high: float) -> Tensor:
+    """How many elements of a vector fall into each of `bins` equal parts of [low, high]."""
+    inside = self.masked_select((self >= low) & (self <= high))
     place = cast((inside - low) / (high - low) * bins, D.int64).clamp(0, bins - 1)
-    counts = x.new_zeros((bins,), dtype=D.int64)
-    return deliver(
-        cast(counts.scatter_add(0, place, place * 0 + 1), x.dtype),
-        out,
-        input,
-        exact=True,
-        share="anything",
-    )
+    counts = self.new_zeros((bins,), dtype=D.int64)
+    return cast(counts.scatter_add(0, place, place * 0 + 1), self.dtype)
+
+
+@_histogram.samples(D.float32, D.float64)
+def _(S):
+    return [
+        S.Sample((S.Arr((50,), low=-2, high=2), 7, -1.5, 1.75), "some outside"),
+        S.Sample((S.Arr((8,), low=0, high=1), 1, 0.0, 1.0), "one bin"),
+        S.Sample((S.Arr((0,)), 3, 0.0, 1.0), "none"),
+    ]
 
 
 @public
@@ -119,10 +131,21 @@ def _boundaries(rows: Tensor) -> Tensor:
 
 
 def _lexicographic(rows: Tensor) -> Tensor:
-    order = arange(rows.shape[0], device=rows.device)
-    for column in reversed(range(rows.shape[1])):
-        keys = rows.select(1, column).index_select(0, order)
-        order = order.index_select(0, OPS["sort"](keys, 0, False, True)[1])
+    count, columns = rows.shape
+    order, width = arange(count, device=rows.device), 1
+    while columns:  # the first columns decide, unless rows are alike in these
+        order = arange(count, device=rows.device)
+        for column in reversed(range(min(width, columns))):
+            keys = rows.select(1, column).index_select(0, order)
+            order = order.index_select(0, OPS["sort"](keys, 0, False, True)[1])
+        if width >= columns:
+            break
+        first = rows.narrow(1, 0, width).index_select(0, order)
+        one, other = first[: count - 1], first[1:]
+        differ = (one != other) & ((one == one) | (other == other))  # in an order nan are alike
+        if differ.any(1).all().item():
+            break
+        width *= 8
     return order
 
 
@@ -280,6 +303,13 @@ def isin(
         raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
     dtype = D.promote_types(elements.dtype, test_elements.dtype)
     x, y = cast(elements.detach(), dtype), cast(test_elements.detach(), dtype).reshape(-1)
+    if 0 < y.numel() <= _FEW:
+        found, *more = [
+            x == value for value in (y.unbind(0) if y.numel() > 1 else (y.reshape(()),))
+        ]
+        for each in more:
+            found = found | each
+        return ~found if invert else found
     if x.numel() * y.numel() <= _ALL_PAIRS:
         found = (x.unsqueeze(-1) == y).any(-1)
         return ~found if invert else found

@@ -88,6 +88,46 @@ def _(F, g, self_shape, dim, keepdim):
     return F.expand(spread(F, g, self_shape, dim, keepdim), self_shape)
 
 
+@composite(out=D.int64, differentiable=False)
+def _count_nonzero(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    return _sum(cast(self != 0, D.int64), dim, keepdim)
+
+
+@_count_nonzero.samples(D.bool_, D.float32, D.float64, D.int64, D.uint8)
+def _(S):
+    some = S.Arr((2, 3, 4), low=-1.5, high=1.5)
+    return [
+        S.Sample((some, (0, 1, 2), False), "all dimensions"),
+        S.Sample((some, (1,), True), "middle, kept"),
+        S.Sample((some, (0, 2), False), "first and last"),
+        S.Sample((S.Arr((2, 0)), (1,), False), "of nothing"),
+        S.Sample((S.Arr(()), (), False), "scalar"),
+    ]
+
+
+@composite
+def _nansum(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The sum of the elements that are no nan."""
+    return _sum(self.masked_fill(self != self, 0), dim, keepdim)
+
+
+@_nansum.gradient
+def _(F, g, self, dim, keepdim):
+    whole = F.expand(spread(F, g, self.shape, dim, keepdim), self.shape)
+    return F.mul(whole, F.cast_like(F.eq(self, self), g))
+
+
+@_nansum.samples
+def _(S):
+    return [
+        S.Sample((S.Arr((2, 3, 4)), (0, 1, 2), False), "all dimensions", True),
+        S.Sample((S.Arr((2, 3, 4)), (1,), True), "middle, kept", True),
+        S.Sample((S.Arr((3, 4)), (0,), False), "columns", True),
+        S.Sample((S.Arr((3, 4)), (1,), False), "rows", True),
+        S.Sample((S.Arr((2, 0)), (1,), False), "of nothing"),
+    ]
+
+
 @composite
 def _mean(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     count = math.prod(self.shape[d] for d in dim)
@@ -232,6 +272,25 @@ def _any(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
     return Spec(reduced(self.shape, dim, keepdim), D.bool_)
 
 
+@composite(out=D.bool_, differentiable=False)
+def _equal(self: Tensor, other: Tensor) -> Tensor:
+    """Whether all elements of two arrays of one shape and dtype are equal."""
+    return _all(self == other, tuple(range(self.dim())), False)
+
+
+@_equal.samples(D.bool_, D.float32, D.float64, D.int64, D.float16)
+def _(S):
+    some = S.Arr((2, 3), low=-2, high=2)
+    nan = S.Arr((2,), kind="literal", literal=(1.0, 0.0))
+    return [
+        S.Sample((some, some), "equal"),
+        S.Sample((some, S.Arr((2, 3), low=-2, high=2)), "others"),
+        S.Sample((S.Arr((0, 3)), S.Arr((0, 3))), "nothing"),
+        S.Sample((S.Arr(()), S.Arr(())), "scalars"),
+        S.Sample((nan, nan), "literals"),
+    ]
+
+
 @composite(out=None)
 def _var(self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
     count = math.prod(self.shape[d] for d in dim)
@@ -303,7 +362,10 @@ def summed(
     input: Tensor, dim: object, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
 ) -> Tensor:
     """`sum` of what the method does not take at once."""
-    x = accumulated(need_input(input, "sum", "input"), dtype, out)
+    x = need_input(input, "sum", "input")
+    if x.dtype is D.bool_ and out is None and (dtype is None or dtype is D.int64):
+        return _count_nonzero.run(x, dims_of(dim, x.dim()), keepdim)
+    x = accumulated(x, dtype, out)
     dims = dims_of(dim, x.dim())
     return deliver(_sum(x, dims, keepdim), out, input, exact=True, share="anything")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import check_values, dim_of, need_tensor
+from flambeau._dispatch.arguments import check_values, dim_of, dims_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
@@ -105,6 +105,52 @@ def _order(x: Tensor, d: int) -> tuple[Tensor, Tensor]:
     return OPS["sort"](x.detach(), d, False, True)
 
 
+@composite(out=D.int64, differentiable=False)
+def _kth_place(self: Tensor, k: int, dim: int) -> Tensor:
+    """Where the k-th smallest element along `dim` is, from 0: that of a stable order."""
+    return OPS["topk"](self, k + 1, dim, False)[1].narrow(dim, k, 1).contiguous()
+
+
+@composite(out=D.int64, differentiable=False)
+def _median_place(self: Tensor, dim: int, ignore_nan: bool) -> Tensor:
+    """Where the lower median along `dim` is, or the first nan, unless these are ignored."""
+    n = self.shape[dim]
+    order = _order(self, dim)[1]
+    if not self.dtype.is_floating_point:
+        return order.narrow(dim, (n - 1) // 2, 1).contiguous()
+    missing = self.isnan().sum(dim, True)
+    if ignore_nan:
+        return order.gather(dim, ((n - missing - 1) // 2).clamp(0))
+    # The first nan is the first of the last `missing` entries.
+    first = order.gather(dim, (n - missing).clamp(0, n - 1))
+    return where(missing > 0, first, order.narrow(dim, (n - 1) // 2, 1))
+
+
+@_kth_place.samples(D.float32, D.float64, D.int32, D.int64)
+def _(S):
+    return [
+        S.Sample((S.Arr((3, 5), kind="distinct"), 3, 1), "of rows"),
+        S.Sample((S.Arr((5, 3), low=0, high=2), 2, 0), "ties in columns"),
+        S.Sample((S.Arr((2, 5, 3), low=0, high=2), 4, 1), "the last of the middle"),
+        S.Sample((S.Arr((0, 3)), 1, 1), "empty result"),
+        *[S.Sample((S.Arr((9, 2), low=0, high=5), k, 0), f"{k} of nine") for k in range(9)],
+    ]
+
+
+@_median_place.samples(D.float32, D.float64, D.int32, D.int64)
+def _(S):
+    return [
+        S.Sample((array, dim, ignores), f"{name}, {'without' if ignores else 'with'} nan")
+        for ignores in (False, True)
+        for array, dim, name in (
+            (S.Arr((3, 5), kind="distinct"), 1, "of rows"),
+            (S.Arr((6, 3), low=0, high=2), 0, "ties in columns"),
+            (S.Arr((9, 7), kind="distinct"), 0, "of columns"),
+            (S.Arr((0, 3)), 1, "empty result"),
+        )
+    ]
+
+
 def _medians(name: str, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any) -> Any:
     need_tensor(input, name, "input")
     x, d = (input, 0) if dim is None else _entries(name, input, dim)
@@ -121,16 +167,7 @@ def _medians(name: str, kind: Any, input: Tensor, dim: int | None, keepdim: bool
                 return deliver(input.new_full((), _lowest(input)), out, input)
             return deliver(input.sum() * math.nan, out, input)
         return deliver(_median(input.reshape(-1), ignore), out, input)
-    n = x.shape[d]
-    order = _order(x, d)[1]
-    indices = order.narrow(d, (n - 1) // 2, 1)
-    if x.dtype.is_floating_point:
-        missing = x.isnan().sum(d, True)
-        if ignore:
-            indices = order.gather(d, ((n - missing - 1) // 2).clamp(0))
-        else:  # the first nan, which is the first of the last `missing` entries
-            first = order.gather(d, (n - missing).clamp(0, n - 1))
-            indices = where(missing > 0, first, indices)
+    indices = _median_place.run(x.detach(), d, ignore)
     return _taken(kind, input, d, indices, keepdim, out)
 
 
@@ -224,7 +261,7 @@ def kthvalue(
             f"kthvalue(): selected number k out of range for dimension {d}: k = {k}, size "
             f"{x.shape[d]}"
         )
-    indices = OPS["topk"](x.detach(), k, d, False)[1].narrow(d, k - 1, 1)
+    indices = _kth_place.run(x.detach(), k - 1, d)
     return _taken(kthvalue_return, input, d, indices, keepdim, out)
 
 
@@ -250,15 +287,32 @@ def mode(
     if values is not None and indices is not None:
         out = values, indices
     x, d = _entries("mode", input, dim)
-    n = x.shape[d]
-    ordered, order = _order(x, d)
-    starts = cast(ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1), D.int64)
-    first = ordered.narrow(d, 0, 1)
-    runs = cat([first.new_zeros(tuple(first.shape), dtype=D.int64), starts.cumsum(d)], d)
-    counts = runs.new_zeros(tuple(x.shape)).scatter_add(d, runs, runs.new_ones(tuple(x.shape)))
-    longest = counts.argmax(d, True)
-    last = (runs <= longest).sum(d, True) - 1
-    return _taken(mode_return, input, d, order.gather(d, last), keepdim, out)
+    return _taken(mode_return, input, d, _mode_place.run(x.detach(), d), keepdim, out)
+
+
+@composite(out=D.int64, differentiable=False)
+def _mode_place(self: Tensor, dim: int) -> Tensor:
+    """Where the last of the most frequent elements along `dim` is, of several the smallest."""
+    n, shape = self.shape[dim], tuple(self.shape)
+    ordered, order = _order(self, dim)
+    starts = cast(ordered.narrow(dim, 1, n - 1) != ordered.narrow(dim, 0, n - 1), D.int64)
+    first = ordered.narrow(dim, 0, 1)
+    runs = cat([first.new_zeros(tuple(first.shape), dtype=D.int64), starts.cumsum(dim)], dim)
+    counts = runs.new_zeros(shape).scatter_add(dim, runs, runs.new_ones(shape))
+    longest = counts.argmax(dim, True)
+    last = (runs <= longest).sum(dim, True) - 1
+    return order.gather(dim, last)
+
+
+@_mode_place.samples(D.float32, D.float64, D.int32, D.int64)
+def _(S):
+    return [
+        S.Sample((S.Arr((3, 9), low=0, high=3), 1), "of rows"),
+        S.Sample((S.Arr((9, 4), low=0, high=3), 0), "of columns"),
+        S.Sample((S.Arr((2, 7, 3), low=0, high=2), 1), "of the middle"),
+        S.Sample((S.Arr((9, 7), low=0, high=4), 0), "of more columns"),
+        S.Sample((S.Arr((0, 3)), 1), "empty result"),
+    ]
 
 
 @public
@@ -380,9 +434,12 @@ def nansum(
     tensor(1.)
     """
     x = need_tensor(input, "nansum", "input")
-    if x.dtype.is_floating_point:
-        x = x.masked_fill(x.isnan(), 0)
-    return x.sum(dim, keepdim, dtype=dtype)
+    if not x.dtype.is_floating_point:
+        return x.sum(dim, keepdim, dtype=dtype)
+    if dtype is None or (type(dtype) is D.dtype and dtype.is_floating_point):
+        x = x if dtype is None else cast(x, dtype)
+        return OPS["nansum"].run(x, dims_of(dim, x.dim()), keepdim)
+    return x.masked_fill(x.isnan(), 0).sum(dim, keepdim, dtype=dtype)
 
 
 @public
@@ -403,7 +460,7 @@ def nanmean(
     x = need_tensor(input, "nanmean", "input")
     if not x.dtype.fp:
         raise RuntimeError(f"nanmean(): expected input to be floating point, but got {x.dtype}")
-    count = (~x.isnan()).sum(dim, keepdim)
+    count = (x == x).sum(dim, keepdim)
     return deliver(nansum(x, dim, keepdim, dtype=dtype) / count, out, input, share="anything")
 
 

@@ -14,7 +14,7 @@ from flambeau._types.memory_format import contiguous_format
 from flambeau.ops.creation.creation import tensor
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
-from flambeau.ops.declaration.table import OPS
+from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.reductions.counting import searchsorted
 from flambeau.ops.shapes.movement import _titled, as_root, reshape
 
@@ -97,12 +97,25 @@ def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
         return cast(counts, counts.dtype)
     if int(counts.amin().item()) < 0:
         raise RuntimeError("repeats can not be negative")
-    ends = counts.cumsum(0)
-    total = int(ends[-1].item())
+    total = int(counts.sum().item())
     if output_size is not None and output_size != total:
         raise RuntimeError(f"allocated size does not match required size: {output_size} != {total}")
+    return cast(_repeat_places.run(cast(counts, D.int64), total), counts.dtype)
+
+
+@composite(out=D.int64, differentiable=False)
+def _repeat_places(counts: Tensor, total: int) -> Tensor:
+    """Each place i as often as counts[i] says, `total` in all."""
     places = arange(total, device=counts.device)
-    return cast(searchsorted(ends, places, right=True), counts.dtype)
+    return searchsorted(counts.cumsum(0), places, right=True)
+
+
+@_repeat_places.samples(D.int64)
+def _(S):
+    # Counts are alike, for other layouts repeat them, and add up to the number beside them.
+    counts = S.Arr((4,), D.int64, kind="literal", literal=(3,))
+    nothing = S.Arr((2,), D.int64, kind="literal", literal=(0,))
+    return [S.Sample((counts, 12), "some"), S.Sample((nothing, 0), "none")]
 
 
 @public(variadic="repeats")

@@ -1,0 +1,132 @@
+/* Where the k-th smallest of the middle of (outer, n, inner) is, or the median.  NaN are the largest; of equal
+   elements the k-th is the one that a stable sort would put there. */
+
+typedef struct {
+    int64_t *places;
+    const T *a;
+    T *scratch;
+    int64_t n, inner, k;
+    int kind;
+} NAME(Selection);
+
+static int NAME(compare)(const void *a, const void *b) {
+    const T x = *(const T *)a, y = *(const T *)b;
+    return (x > y) - (x < y);
+}
+
+/* Moves the elements that come before `pivot` to the front; how many these are. */
+#define PARTITION(name, relation)                             \
+    INLINE int64_t NAME(name)(T *a, int64_t n, T pivot) {     \
+        int64_t before = 0;                                   \
+        for (int64_t i = 0; i < n; i++) {                     \
+            const T x = a[i];                                 \
+            a[i] = a[before];                                 \
+            a[before] = x;                                    \
+            before += x relation pivot;                       \
+        }                                                     \
+        return before;                                        \
+    }
+PARTITION(put_less, <)
+PARTITION(put_up_to, <=)
+#undef PARTITION
+
+INLINE T NAME(middle)(T a, T b, T c) {
+    const T low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
+}
+
+/* The k-th smallest of n numbers, which are put in another order: Hoare's quickselect, and a sort of what is
+   left where many rounds have not found it. */
+static T NAME(kth)(T *a, int64_t n, int64_t k) {
+    for (int rounds = 0; n > 1; rounds++) {
+        if (rounds == 64) {
+            qsort(a, (size_t)n, sizeof(T), NAME(compare));
+            return a[k];
+        }
+        const T pivot = NAME(middle)(a[n / 4], a[n / 2], a[n - 1 - n / 4]);
+        const int64_t less = NAME(put_less)(a, n, pivot);
+        if (k < less) {
+            n = less;
+            continue;
+        }
+        const int64_t equal = NAME(put_up_to)(a + less, n - less, pivot);
+        if (k < less + equal) return pivot;
+        a += less + equal;
+        n -= less + equal;
+        k -= less + equal;
+    }
+    return a[0];
+}
+
+static int64_t NAME(place_of_kth)(const NAME(Selection) * c, const T *a, T *scratch) {
+    int64_t numbers = 0, k = c->k, place = 0;
+    for (int64_t i = 0; i < c->n; i++) {
+        const T x = a[i * c->inner];
+        scratch[numbers] = x;
+        numbers += !IS_NAN(x);
+    }
+    if (c->kind != KTH) k = c->kind == MEDIAN && numbers < c->n ? numbers : (numbers - 1) / 2;
+    if (k >= numbers || !numbers) { /* the NaN of this number */
+        for (int64_t i = 0, left = k - numbers; i < c->n; i++)
+            if (IS_NAN(a[i * c->inner]) && left-- <= 0) return i;
+        return 0;
+    }
+    const T found = NAME(kth)(scratch, numbers, k);
+    int64_t less = 0;
+    for (int64_t i = 0; i < c->n; i++) less += a[i * c->inner] < found;
+    for (int64_t i = 0, left = k - less; i < c->n; i++) {
+        if (a[i * c->inner] != found) continue;
+        place = i;
+        if (left-- <= 0) break;
+    }
+    return place;
+}
+
+static void NAME(select_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Selection) *c = context;
+    for (int64_t i = begin; i < end; i++) {
+        const T *a = c->a + i / c->inner * c->n * c->inner + i % c->inner;
+        c->places[i] = NAME(place_of_kth)(c, a, c->scratch + i * c->n);
+    }
+}
+
+/* Where the last of the most frequent elements is, of several of these the smallest, by rows in ascending order:
+   each NaN occurs once, and of nothing else the first is found. */
+static void NAME(mode_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Selection) *c = context;
+    for (int64_t i = begin; i < end; i++) {
+        const T *a = c->a + i / c->inner * c->n * c->inner + i % c->inner, *ordered = c->scratch + i * c->n;
+        int64_t longest = 0, place = 0;
+        T found = ordered[0];
+        for (int64_t first = 0, next; first < c->n; first = next) {
+            const T x = ordered[first];
+            for (next = first + 1; next < c->n && ordered[next] == x; next++) {}
+            if (next - first > longest) {
+                longest = next - first;
+                found = x;
+            }
+        }
+        if (IS_NAN(found)) {
+            while (place < c->n - 1 && !IS_NAN(a[place * c->inner])) place++;
+        } else {
+            for (place = c->n - 1; place > 0 && a[place * c->inner] != found;) place--;
+        }
+        c->places[i] = place;
+    }
+}
+
+static void NAME(mode_place)(const Args *k) {
+    const int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];
+    const NAME(Selection) c = {k->p[0], k->p[2], k->p[1], n, inner, 0, KTH};
+    if (n > 0 && inner > 0) split(NAME(mode_step), &c, outer * inner, team(k, outer * n * inner));
+}
+
+static void NAME(select_place)(const Args *k) {
+    const int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];
+    const NAME(Selection) c = {k->p[0], k->p[2], k->p[1], n, inner, k->n[3], (int)k->n[4]};
+    if (c.kind == KTH && (c.k < 0 || c.k >= n)) {
+        *k->error = "a place out of range";
+        return;
+    }
+    if (n > 0 && inner > 0) split(NAME(select_step), &c, outer * inner, team(k, outer * n * inner));
+}
