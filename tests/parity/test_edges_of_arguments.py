@@ -169,6 +169,21 @@ def test_powers_by_plain_numbers_are_pytorchs(kind, exponent):
     assert repr(ours) == repr(theirs)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("exponent", [-0.5, -1, -2, 0.5, 0, 1, 2, 3])
+@pytest.mark.parametrize("writes", [False, True])
+def test_special_powers_of_the_ends_of_the_line_are_pytorchs(kind, exponent, writes):
+    def call(t):
+        x = t.tensor([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 4.0] * 400)
+        x = x.to(getattr(t, kind))
+        found = x.pow_(exponent) if writes else x**exponent
+        return _listed(found[:7]), found.unique().numel(), _listed(x[1:2] ** exponent)
+
+    ours, theirs = _done(call, fb), _done(call, torch)
+    assert type(ours) is tuple
+    assert repr(ours) == repr(theirs)
+
+
 def test_convolutions_that_were_looked_at_are_looked_at_again_with_other_arguments():
     def call(t, **other):
         given = {"dtype": t.float32, "bias": 2, "stride": 1, "groups": 1} | other

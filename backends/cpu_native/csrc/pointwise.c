@@ -140,6 +140,10 @@ INLINE float softplus_f(float x, float u, float v) {
 }
 UNARY(softplus, float, float, f32, softplus_f(x, u, v))
 HALVES(softplus, softplus_loop_f32, ONE_OPERAND)
+BINARY_LOOP(softplus_backward, float, float, f32, g * (x * u > v ? 1 : sigmoid_f(x * u)))
+VECTOR_LOOP(softplus_backward, 1, IF(IS(x *u, GT, v), g *sigmoid_v(x *u), g), )
+HALVES(softplus_backward, FASTEST(softplus_backward), TWO_OPERANDS)
+BINARY_KERNEL(softplus_backward, float, f32, FASTEST(softplus_backward))
 
 INLINE float log_sigmoid_f(float x) { return (x < 0 ? x : 0) - log1p_unit_f(exp_f(-fabsf(x))); }
 UNARY(log_sigmoid, float, float, f32, log_sigmoid_f(x))
@@ -256,7 +260,7 @@ const Row pointwise_rows[] = {
     ROWS(clamp, "wriff", ONE_EACH), ROWS(rsqrt, "wri", ONE_EACH),
     ROWS(sigmoid, "wri", ONE_EACH), ROWS(silu, "wri", ONE_EACH),
     SINGLE(erf, "wri", ONE_EACH), SINGLE(softplus, "wriff", ONE_EACH),
-    SINGLE(log_sigmoid, "wri", ONE_EACH), SINGLE(log_sigmoid_backward, "wrri", TWO_EACH),
+    SINGLE(softplus_backward, "wrriff", TWO_EACH), SINGLE(log_sigmoid, "wri", ONE_EACH), SINGLE(log_sigmoid_backward, "wrri", TWO_EACH),
     SINGLE(gelu, "wri", ONE_EACH), SINGLE(gelu_backward, "wrri", TWO_EACH),
     ROWS(gelu_tanh, "wri", ONE_EACH), ROWS(gelu_tanh_backward, "wrri", TWO_EACH),
     ROWS(threshold_backward, "wrrif", TWO_EACH), ROWS(leaky_relu_backward, "wrrif", TWO_EACH),

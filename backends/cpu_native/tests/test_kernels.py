@@ -224,7 +224,7 @@ def test_a_copy_may_overlap_what_it_copies(size, count, threads):
     np.testing.assert_array_equal(a, wanted)
 
 
-@pytest.mark.parametrize("exponent", [2, 0.5, -1, 3, 1.5])
+@pytest.mark.parametrize("exponent", [2, 0.5, -0.5, -1, -2, 3, 1.5])
 @pytest.mark.parametrize("dtype", [*DTYPES, np.int64])
 def test_large_powers_are_exactly_those_of_numpy(dtype, exponent):
     x = (np.abs(numbers(LARGE, np.float64)) + 1).astype(dtype)
@@ -233,7 +233,7 @@ def test_large_powers_are_exactly_those_of_numpy(dtype, exponent):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("exponent", [2, 3, 4, 0.5, -1, 1, 0, 2.5])
+@pytest.mark.parametrize("exponent", [2, 3, 4, 0.5, -0.5, -1, -2, 1, 0, 2.5])
 @pytest.mark.parametrize("dtype", [*DTYPES, np.float16, np.int64])
 def test_powers_of_any_layout_are_those_of_numpy_without_a_warning(dtype, exponent):
     values = [0.0, -0.0, 1.5, -2.0, 3e25, -7e300, 65504.0, np.inf, -np.inf, np.nan, 1e-30]

@@ -87,7 +87,7 @@ def _pointwise(level: BatchLevel, op: Any, *args: Any) -> BatchedArray:
 
 @_rule(
     *"threshold_backward leaky_relu_backward sigmoid_backward tanh_backward silu_backward "
-    "log_sigmoid_backward "
+    "log_sigmoid_backward softplus_backward "
     "gelu_backward elu_backward hardtanh_backward hardsigmoid_backward hardswish_backward "
     "hardshrink_backward complex".split()
 )

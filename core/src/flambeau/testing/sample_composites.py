@@ -49,6 +49,10 @@ ACTIVATION = {
         *pointwise(Arr((2, 3)), 1.0, 20.0),
         Sample((KINKED, 2.0, 0.125), "mostly linear", True),
     ],
+    "softplus_backward": [
+        Sample((GRAD, Arr((2, 3)), 1.0, 20.0), "matrix", True),
+        Sample((GRAD, KINKED, 2.0, 0.125), "mostly linear", True),
+    ],
     "leaky_relu": [*pointwise(KINKED, 0.01), Sample((KINKED, -0.5), "negative slope", True)],
     "leaky_relu_backward": [
         Sample((GRAD, KINKED, 0.01), "small slope", True),

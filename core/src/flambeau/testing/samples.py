@@ -117,7 +117,7 @@ ANY_SHAPE: frozenset[str] = frozenset(
         *("sigmoid_backward", "tanh_backward", "silu_backward", "elu_backward"),
         *("hardtanh", "hardtanh_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish"),
         *("hardswish_backward", "hardshrink", "hardshrink_backward", "softshrink"),
-        *("log_sigmoid", "log_sigmoid_backward"),
+        *("log_sigmoid", "log_sigmoid_backward", "softplus_backward"),
         *("mse_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy"),
         *("contiguous", "log2", "log10", "square"),
         *("erfc", "erfinv", "lgamma", "digamma", "polygamma"),

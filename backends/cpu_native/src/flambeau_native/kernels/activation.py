@@ -113,6 +113,7 @@ KERNELS: dict[str, Kernel] = {
     "silu": unary("silu"),
     "silu_backward": binary("silu_backward"),
     "softplus": unary("softplus"),
+    "softplus_backward": binary("softplus_backward"),
     "log_sigmoid": unary("log_sigmoid"),
     "log_sigmoid_backward": binary("log_sigmoid_backward"),
     "elu": unary("elu"),

@@ -243,7 +243,7 @@ def _make_clamp() -> dict[str, Kernel]:
 
 def _make_pow() -> dict[str, Kernel]:
     general, general_, in_one = otherwise("pow"), otherwise("pow_"), {2: "square", 3: "cube"}
-    in_one |= {0.5: "sqrt"}
+    in_one |= {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
     runs = {exponent: compiled(name) for exponent, name in in_one.items()}
     power_of_two = _large_unary("exp2", lambda a: general(np.float32(2), a))
 
@@ -252,8 +252,9 @@ def _make_pow() -> dict[str, Kernel]:
         numpys = lambda a: general(a, np.array(exponent, a.dtype))  # noqa: E731
         return whole(_large_unary(name, numpys), name, (FLOAT32, FLOAT64))
 
-    square = of(2)
-    powers = {exponent: of(exponent) for exponent in in_one} | {4: lambda a: square(square(a))}
+    square, reciprocal = of(2), of(-1)
+    powers = {exponent: of(exponent) for exponent in in_one}
+    powers |= {4: lambda a: square(square(a)), -2: lambda a: reciprocal(square(a))}
 
     def power(a: Array, b: Array) -> object:
         if not b.ndim:

@@ -174,6 +174,15 @@ def softplus(a: Array, beta: float, threshold: float) -> np.ndarray:
 
 
 @quiet
+def softplus_backward(grad: Array, a: Array, beta: float, threshold: float) -> np.ndarray:
+    """grad / (1 + exp(-beta·a)); `grad` itself where beta·a exceeds `threshold`."""
+    g, x = wide(grad), wide(a)
+    scaled = x * x.dtype.type(beta)
+    found = np.where(scaled > threshold, g, g / (1 + np.exp(-scaled)))
+    return found.astype(grad.dtype, copy=False)
+
+
+@quiet
 def leaky_relu(a: Array, negative_slope: float) -> np.ndarray:
     """`a` where positive, negative_slope·a elsewhere."""
     x = wide(a)
@@ -386,6 +395,7 @@ KERNELS = {
     "log_sigmoid": log_sigmoid,
     "log_sigmoid_backward": log_sigmoid_backward,
     "softplus": softplus,
+    "softplus_backward": softplus_backward,
     "leaky_relu": leaky_relu,
     "leaky_relu_backward": leaky_relu_backward,
     "gelu": gelu,

@@ -215,6 +215,9 @@ def pow_into(a: Array, b: Array, out: Array | None = None) -> Any:
             return np.reciprocal(np.multiply(a, a), out)
         if exponent == 0.5 and a.dtype.char != "e":  # of float16, a power: (-inf) ** 0.5 is inf
             return np.sqrt(a, out)
+        if exponent == -0.5 and a.dtype.char not in "eFD":  # so -0.0 gives -inf, and -inf NaN
+            found = rsqrt(a)
+            return found if out is None else np.positive(found, out)
         if exponent == -1:
             return np.reciprocal(a, out)
     if a.dtype.kind == "b":

@@ -274,13 +274,26 @@ def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
 
 
 @_softplus.gradient
-def _(F, g, input, input_dtype, beta, threshold):
-    if is_half(input_dtype):
-        g, input = F.cast(g, D.float32), F.cast(input, D.float32)
+def _(F, g, input, beta, threshold):
+    return F.softplus_backward(g, input, beta, threshold)
+
+
+@composite
+def _softplus_backward(grad: Tensor, input: Tensor, beta: float, threshold: float) -> Tensor:
+    g, scaled = wide(grad), wide(input) * beta
+    return cast(_where(scaled > threshold, g, g * _sigmoid(scaled)), grad.dtype)
+
+
+@_softplus_backward.gradient("grad")
+def _(F, g, input, beta, threshold):
+    return F.softplus_backward(g, input, beta, threshold)
+
+
+@_softplus_backward.gradient("input")
+def _(F, g, grad, input, beta, threshold):
     scaled = F.mul(input, F.scalar(beta, input))
-    linear = F.gt(scaled, F.scalar(threshold, input))
-    grad = F.where(linear, g, F.mul(g, F.sigmoid(scaled)))
-    return F.cast(grad, input_dtype) if is_half(input_dtype) else grad
+    bend = F.sigmoid_backward(F.mul(F.mul(g, grad), F.scalar(beta, g)), F.sigmoid(scaled))
+    return F.where(F.gt(scaled, F.scalar(threshold, input)), F.scalar(0.0, bend), bend)
 
 
 _TANH_SCALE = math.sqrt(2 / math.pi)
