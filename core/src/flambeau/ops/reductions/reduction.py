@@ -529,6 +529,8 @@ def extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, A
     out = kwargs.pop("out", None)
     if "other" in kwargs or (args and isinstance(args[0], Tensor)):
         other = kwargs["other"] if "other" in kwargs else args[0]
+        if type(input) is Tensor is type(other) and out is None:
+            return input.maximum(other) if name == "max" else input.minimum(other)
         need_input(input, name, "input")
         return deliver(
             binary("maximum" if name == "max" else "minimum", input, other), out, input, other
