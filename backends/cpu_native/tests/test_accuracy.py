@@ -42,6 +42,7 @@ F32 = [
     ("rsqrt", (), lambda x: 1 / np.sqrt(x), 1.5, (1e-38, np.inf)),
     ("reciprocal", (), lambda x: 1 / x, 1, (1e-37, 1e37)),
     ("softplus", (1.0, 20.0), softplus, 3, (-87, np.inf)),
+    ("log_sigmoid", (), lambda x: -softplus(-x), 3, (-np.inf, 87)),
     ("lgamma", (), special.gammaln, 2, (1e-38, 4e36)),
     ("erfc", (), special.erfc, 0.51, (-np.inf, 9.19)),
     ("erfinv", (), special.erfinv, 0.51, (-1, 1)),
