@@ -6,6 +6,8 @@ _SYMMETRIC = "the samples' matrices are symmetric, or the result is that of the 
 _VECTORS = "its samples have one dimension: memory lies in their order"
 _FORWARD = "says what becomes of gradients, or of losses once they are computed"
 _ONE_NUMBER = "the result is one number"
+_ALIKE = "both arrays lie alike, and are equal or not wherever they begin"
+_COUNTS = "counts are whole numbers, and rounding moves no sample's element to another bin"
 _SIGN = "of NaN it is 0 or NaN by dtype, else 1 or -1"
 _REAL = "samples of factorisations are real numbers in complex dtypes too"
 _REFUSED = "a factorisation may refuse NaN, or leave it where it likes"
@@ -20,6 +22,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("median", "last element is the one before"): _ONE_NUMBER,
     ("median", "memory read as it lies"): _VECTORS,
     ("nll_loss_backward", "memory read as it lies"): _VECTORS,
+    ("histogram", "memory read as it lies"): _VECTORS,
+    ("histogram", "NaN of results lost"): _COUNTS,
+    ("equal", "last element is the one before"): _ONE_NUMBER,
+    ("equal", "memory read as it lies"): _ALIKE,
     ("max_pool2d_backward", "memory read as it lies"): "places and gradients are permuted alike",
     ("determinant", "memory read as it lies"): _SYMMETRIC,
     ("slogdet", "memory read as it lies"): _SYMMETRIC,
@@ -39,6 +45,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
 OPEN: dict[tuple[str, str], str] = {
     ("cholesky_ex", "memory read as it lies"): _SYMMETRIC,
     ("ldl_factor_ex", "memory read as it lies"): _SYMMETRIC,
+    ("equal", "offset ignored"): _ALIKE,
+    ("histogram", "in half precision"): _COUNTS,
+    ("histogram", "doubles in single precision"): _COUNTS,
     ("ldl_factor_ex", "argument 1 is always False"): _REAL,
     ("lu_factor_ex", "argument 1 is always True"): _PRODUCT,
     ("qr", "argument 1 is always False"): _PRODUCT,

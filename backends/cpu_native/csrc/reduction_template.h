@@ -265,9 +265,9 @@ static void NAME(var)(const Args *k) {
     c.out[0] = (T)(squares / c.divisor);
 }
 
-/* Running sums and products: along rows in double, along columns in T with a row at a time.  A sum of floats
-   waits for the last one once in AHEAD elements, eight, whose own sums are taken meanwhile: they cannot overflow,
-   and neither can products of four. */
+/* Running sums and products, in double: along columns TILE of them at a time, line by line.  Along rows a sum of
+   floats waits for the last one once in AHEAD elements, eight, whose own sums are taken meanwhile: they cannot
+   overflow, and neither can products of four. */
 #define RUNNING(name, start_value, combine, AHEAD)                                                         \
     WIDE static void NAME(name##_rows)(const void *context, int64_t begin, int64_t end) {           \
         const NAME(Reduction) *c = context;                                                         \
@@ -293,11 +293,16 @@ static void NAME(var)(const Args *k) {
         for (int64_t outer = begin; outer < end; outer++) {                                         \
             const T *a = c->a + outer * c->n * c->inner;                                            \
             T *out = c->out + outer * c->n * c->inner;                                              \
-            memcpy(out, a, (size_t)c->inner * sizeof(T));                                           \
-            for (int64_t i = 1; i < c->n; i++) {                                                    \
-                const T *row = a + i * c->inner, *before = out + (i - 1) * c->inner;                \
-                T *target = out + i * c->inner;                                                     \
-                _Pragma("omp simd") for (int64_t j = 0; j < c->inner; j++) target[j] = before[j] combine row[j]; \
+            for (int64_t first = 0; first < c->inner; first += TILE) {                              \
+                const int64_t rest = c->inner - first, width = rest < TILE ? rest : TILE;           \
+                double totals[TILE];                                                                \
+                for (int64_t j = 0; j < width; j++) totals[j] = start_value;                        \
+                for (int64_t i = 0; i < c->n; i++) {                                                \
+                    const T *restrict row = a + i * c->inner + first;                               \
+                    T *restrict target = out + i * c->inner + first;                                \
+                    _Pragma("omp simd") for (int64_t j = 0; j < width; j++)                         \
+                        target[j] = (T)(totals[j] = totals[j] combine row[j]);                      \
+                }                                                                                   \
             }                                                                                       \
         }                                                                                           \
     }                                                                                               \

@@ -61,7 +61,10 @@ ACTIVATION = {
     "elu": [*pointwise(KINKED, 1.0, 1.0, 1.0), Sample((KINKED, 1.5, 1.25, 0.5), "scaled", True)],
     "elu_backward": [Sample((GRAD, KINKED, 1.5, 1.25, 0.5), "scaled", True)],
     "hardtanh": [*pointwise(KINKED, -1.1, 0.7), Sample((KINKED, 0.0, 6.0), "up to six", True)],
-    "hardtanh_backward": [Sample((GRAD, KINKED, -1.1, 0.7), "matrix", True)],
+    "hardtanh_backward": [
+        Sample((GRAD, KINKED, -1.1, 0.7), "matrix", True),
+        Sample((GRAD, KINKED, -0.3, 1.2), "other limits", True),
+    ],
     "hardsigmoid": pointwise(KINKED),
     "hardsigmoid_backward": [Sample((GRAD, KINKED), "matrix", True)],
     "hardswish": pointwise(KINKED),

@@ -81,6 +81,7 @@ def _(S):
     return [
         S.Sample((S.Arr((50,), low=-2, high=2), 7, -1.5, 1.75), "some outside"),
         S.Sample((S.Arr((8,), low=0, high=1), 1, 0.0, 1.0), "one bin"),
+        S.Sample((S.Arr((40,), low=-1, high=3), 5, -0.75, 2.5), "other limits"),
         S.Sample((S.Arr((0,)), 3, 0.0, 1.0), "none"),
     ]
 

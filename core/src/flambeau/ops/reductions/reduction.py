@@ -284,7 +284,8 @@ def _(S):
     nan = S.Arr((2,), kind="literal", literal=(1.0, 0.0))
     return [
         S.Sample((some, some), "equal"),
-        S.Sample((some, S.Arr((2, 3), low=-2, high=2)), "others"),
+        S.Sample((some, S.Arr((2, 3), seed=1, low=-2, high=2)), "others"),
+        S.Sample((S.Arr((2, 2), low=0, high=1), S.Arr((2, 2), seed=1, low=0, high=1)), "few"),
         S.Sample((S.Arr((0, 3)), S.Arr((0, 3))), "nothing"),
         S.Sample((S.Arr(()), S.Arr(())), "scalars"),
         S.Sample((nan, nan), "literals"),
