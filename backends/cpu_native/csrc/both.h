@@ -2,11 +2,8 @@
 
    In it T is the type, NAME(x) is x_f32 or x_f64, and EXP, LOG, SQRT, ABS, FMA, TANH, SIGMOID are the
    functions of that type. */
+#include "naming.h"
 #include "vector_math.h"
-
-#define JOINED(a, b) a##_##b
-#define NAMED(a, b) JOINED(a, b)
-#define NAME(x) NAMED(x, SUFFIX)
 
 #define T float
 #define SUFFIX f32

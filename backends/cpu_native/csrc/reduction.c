@@ -75,27 +75,8 @@ static void sum_of_all_f32(const Args *k) {
     else sum_f32(k);
 }
 
-#define T float
-#define SUFFIX f32
-#define IS_NAN(x) ((x) != (x))
-#include "running_template.h"
-#undef T
-#undef SUFFIX
-#define T double
-#define SUFFIX f64
-#include "running_template.h"
-#undef T
-#undef SUFFIX
-#undef IS_NAN
-#define IS_NAN(x) 0
-#define T int32_t
-#define SUFFIX i32
-#include "running_template.h"
-#undef T
-#undef SUFFIX
-#define T int64_t
-#define SUFFIX i64
-#include "running_template.h"
+#define NUMBERS "running_template.h"
+#include "numbers.h"
 
 const Row reduction_rows[] = {
     {"sum_f32", "wriiif", "t02,t012", sum_of_all_f32},       {"sum_f64", "wriiif", "t02,t012", sum_f64},

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import FLOAT32, FLOAT64, WORD, Array, made
+from flambeau_native.kernels._common import FLOATS, WORD, Array, made
 from flambeau_numpy.casts import FLOAT16, copy_order
 from flambeau_numpy.extending import BFLOAT16, THRESHOLD
 
 _LEAST_SINGLE = 32768  # bytes of float32, below which NumPy converts them to float64 as fast
-_SUFFIX = {FLOAT16: "f16", BFLOAT16: "bf16", FLOAT32: "f32", FLOAT64: "f64"}
 _FUNCTIONS: dict[tuple[np.dtype, np.dtype], Callable[..., object]] = {
-    (before, after): getattr(native, f"cast_{_SUFFIX[before]}_{_SUFFIX[after]}")
-    for before in _SUFFIX
-    for after in _SUFFIX
+    (before, after): getattr(native, f"cast_{FLOATS[before]}_{FLOATS[after]}")
+    for before in FLOATS
+    for after in FLOATS
     if before != after
 }
 

@@ -19,13 +19,16 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 WORD = np.dtype(np.uint16)  # a bfloat16 as compiled code sees it: NumPy exports no buffer of them
-SUFFIX = {FLOAT32: "f32", FLOAT64: "f64", FLOAT16: "f16", BFLOAT16: "bf16"}
+FLOATS = {FLOAT32: "f32", FLOAT64: "f64", FLOAT16: "f16", BFLOAT16: "bf16"}
+"""What ends the names of compiled functions, by the floats that these take."""
+SUFFIXES = {**FLOATS, INT32: "i32", INT64: "i64", BOOL: "b8"}
 _EXPORTED = (FLOAT32, FLOAT64, FLOAT16)  # dtypes of which NumPy exports buffers
 
 
-def compiled(name: str) -> dict[np.dtype, Kernel]:
-    """The compiled functions of `name` by dtype; dtypes without one are absent."""
-    found = {dtype: getattr(native, f"{name}_{suffix}", None) for dtype, suffix in SUFFIX.items()}
+def compiled(name: str, *more: np.dtype) -> dict[np.dtype, Kernel]:
+    """The compiled functions of `name` by dtype, of floats and `more`; others are absent."""
+    dtypes = (*FLOATS, *more)
+    found = {dtype: getattr(native, f"{name}_{SUFFIXES[dtype]}", None) for dtype in dtypes}
     if (of_words := found[BFLOAT16]) is not None:
         found[BFLOAT16] = _of_words(of_words)
     return {dtype: function for dtype, function in found.items() if function is not None}
@@ -208,8 +211,7 @@ def _one_call(
 ) -> Kernel:
     if native is None or not extension.READS_ARRAYS:
         return general
-    suffixes = {**SUFFIX, INT64: "i64"}
-    found = [(each, getattr(native, f"{name}_{suffixes[each]}", None)) for each in dtypes]
+    found = [(each, getattr(native, f"{name}_{SUFFIXES[each]}", None)) for each in dtypes]
     cases = tuple(case for case in found if case[1] is not None)
     return native.whole(general, cases, THRESHOLD, large, dtype)
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_native.extension import native
-from flambeau_native.kernels._common import FLOAT32, FLOAT64, Array, Kernel
+from flambeau_native.kernels._common import FLOAT32, FLOAT64, Array, Kernel, compiled
 
 _OF_ONE = ("frac", "logical_not")
 _OF_TWO = "nextafter copysign hypot clamp_min clamp_max".split()
@@ -22,13 +21,6 @@ _COMPARISONS = {
 }
 
 
-def _compiled(name: str) -> dict[np.dtype, Kernel]:
-    """The compiled functions of the two dtypes that core asks for."""
-    return {
-        d: getattr(native, f"write_{name}_{s}") for d, s in ((FLOAT32, "f32"), (FLOAT64, "f64"))
-    }
-
-
 def _beside(b: Array, a: Array) -> Array:
     """An operand as a row-major array of the shape of `a`, or a number."""
     if b.flags.c_contiguous and (b.shape == a.shape or not b.ndim):
@@ -37,7 +29,7 @@ def _beside(b: Array, a: Array) -> Array:
 
 
 def _of_one(name: str) -> Kernel:
-    runs = _compiled(name)
+    runs = compiled(f"write_{name}")
 
     def kernel(a: Array, u: float = 0.0, v: float = 0.0, w: float = 0.0) -> None:
         if a.flags.c_contiguous:
@@ -51,7 +43,7 @@ def _of_one(name: str) -> Kernel:
 
 
 def _of_two(name: str) -> Kernel:
-    runs = _compiled(name)
+    runs = compiled(f"write_{name}")
 
     def kernel(a: Array, b: Array, u: float = 0.0, v: float = 0.0) -> None:
         b = _beside(b, a)
@@ -66,7 +58,7 @@ def _of_two(name: str) -> Kernel:
 
 
 def _of_three(name: str) -> Kernel:
-    runs = _compiled(name)
+    runs = compiled(f"write_{name}")
 
     def kernel(a: Array, b: Array, c: Array, value: float) -> None:
         b, c = _beside(b, a), _beside(c, a)

@@ -11,14 +11,14 @@ from flambeau_native.kernels._common import (
     Array,
     Kernel,
     binary,
+    compiled,
     made_like,
     otherwise,
 )
 
 
 def _of_integers(name: str) -> Kernel:
-    general = otherwise(name)
-    runs = {dtype: getattr(native, f"{name}_i{8 * dtype.itemsize}") for dtype in (INT32, INT64)}
+    general, runs = otherwise(name), compiled(name, INT32, INT64)
 
     def kernel(a: Array, b: Array) -> Any:
         run = runs.get(a.dtype)

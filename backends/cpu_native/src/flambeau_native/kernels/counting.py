@@ -8,8 +8,6 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import (
-    FLOAT32,
-    FLOAT64,
     INT32,
     INT64,
     Array,
@@ -23,10 +21,7 @@ from flambeau_native.kernels._common import (
 )
 
 _bisected = otherwise("searchsorted")
-_RUNS = {
-    dtype: getattr(native, f"bisect_{suffix}", None)
-    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
-}
+_RUNS = compiled("bisect", INT32, INT64)
 
 
 def searchsorted(edges: Array, x: Array, right: bool) -> Any:

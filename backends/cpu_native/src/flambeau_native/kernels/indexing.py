@@ -10,8 +10,6 @@ import numpy as np
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import (
     BOOL,
-    FLOAT32,
-    FLOAT64,
     INT32,
     INT64,
     Array,
@@ -37,28 +35,12 @@ _count_nonzero = REDUCTIONS["count_nonzero"]
 _clone, _contiguous = otherwise("clone"), otherwise("contiguous")
 
 _WORDS = {4: native.gather_w4, 8: native.gather_w8} if native else {}
-_SORTS = {
-    dtype: getattr(native, f"sort_{suffix}", None)
-    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
-}
-_TOPKS = {
-    dtype: getattr(native, f"topk_{suffix}", None)
-    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
-}
+_SORTS, _TOPKS = compiled("sort", INT32, INT64), compiled("topk", INT32, INT64)
 _FEW = 128  # entries that the compiled selection keeps in order
 _KTH, _MEDIAN, _MEDIAN_OF_NUMBERS = range(3)  # what `select_place` seeks
-_SELECTIONS = {
-    dtype: getattr(native, f"select_place_{suffix}", None)
-    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
-}
-_MODES = {
-    dtype: getattr(native, f"mode_place_{suffix}", None)
-    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
-}
-_NONZEROS = {
-    dtype: getattr(native, f"nonzero_{suffix}", None)
-    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT64, "i64"), (BOOL, "b8"))
-}
+_SELECTIONS = compiled("select_place", INT32, INT64)
+_MODES = compiled("mode_place", INT32, INT64)
+_NONZEROS = compiled("nonzero", INT64, BOOL)
 _BYTE = np.dtype(np.uint8)
 _RADIX_FROM = 1024  # elements of a row, below which counting digits costs more than comparing
 

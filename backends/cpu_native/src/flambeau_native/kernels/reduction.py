@@ -12,6 +12,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import (
+    BOOL,
     INT64,
     Array,
     Kernel,
@@ -145,17 +146,8 @@ def _make_place(name: str) -> Kernel:
     return prepared(f"arg{name}", "ass", prepare, otherwise(f"arg{name}"))
 
 
-_BOOL = np.dtype(np.bool_)
-
-
-def _of_dtypes(name: str) -> dict[np.dtype, Any]:
-    """The compiled functions of `name`, those of int64 and bool as well."""
-    more = {INT64: getattr(native, f"{name}_i64", None), _BOOL: getattr(native, f"{name}_b8", None)}
-    return {**compiled(name), **more}
-
-
 def _make_count() -> Kernel:
-    find = _of_dtypes("count_nonzero").get
+    find = compiled("count_nonzero", INT64, BOOL).get
 
     def prepare(a: Array, dims: Dims, keepdim: bool) -> object:
         run, folded = find(a.dtype), _folded(a.shape, dims, keepdim)
@@ -175,21 +167,21 @@ def _make_equal() -> Kernel:
             return None
         run = floats.get(a.dtype)
         if run is None and of_bytes is not None and a.dtype.kind in "iu":
-            return of_bytes, (form((), _BOOL),), (a.nbytes,)
-        return run and (run, (form((), _BOOL),), (a.size,))
+            return of_bytes, (form((), BOOL),), (a.nbytes,)
+        return run and (run, (form((), BOOL),), (a.size,))
 
     return prepared("equal", "aa", prepare, otherwise("equal"))
 
 
 def _make_truth(name: str) -> Kernel:
-    find = {**compiled(name), _BOOL: getattr(native, f"{name}_b8", None)}.get
+    find = compiled(name, BOOL).get
 
     def prepare(a: Array, dims: Dims, keepdim: bool) -> object:
         run, folded = find(a.dtype), _folded(a.shape, dims, keepdim)
         if run is None or not a.size or folded is None:
             return None
         left, *sizes = folded
-        return run, (form(left, _BOOL),), tuple(sizes)
+        return run, (form(left, BOOL),), tuple(sizes)
 
     return prepared(name, "ass", prepare, otherwise(name))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
@@ -27,8 +28,7 @@ def _mse_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 @_mse_loss.gradient
 def _(F, g, input, target, reduction, needs):
-    slope = F.mul(F.mul(g, F.scalar(2 * _share(input, reduction), g)), F.sub(input, target))
-    return slope, F.neg(slope) if needs[1] else None
+    return _both(F, g, F.sub(input, target), 2 * _share(input, reduction), needs)
 
 
 @public(method=False)
@@ -75,8 +75,7 @@ def _smooth_l1_loss(input: Tensor, target: Tensor, reduction: str, beta: float) 
 @_smooth_l1_loss.gradient
 def _(F, g, input, target, reduction, beta, needs):
     bent = F.hardtanh(F.div(F.sub(input, target), F.scalar(beta, g)), -1.0, 1.0)
-    slope = F.mul(F.mul(g, F.scalar(_share(input, reduction), g)), bent)
-    return slope, F.neg(slope) if needs[1] else None
+    return _both(F, g, bent, _share(input, reduction), needs)
 
 
 @composite
@@ -88,7 +87,12 @@ def _huber_loss(input: Tensor, target: Tensor, reduction: str, delta: float) -> 
 @_huber_loss.gradient
 def _(F, g, input, target, reduction, delta, needs):
     bent = F.hardtanh(F.sub(input, target), -delta, delta)
-    slope = F.mul(F.mul(g, F.scalar(_share(input, reduction), g)), bent)
+    return _both(F, g, bent, _share(input, reduction), needs)
+
+
+def _both(F: Any, g: Any, change: Any, share: float, needs: Sequence[bool]) -> tuple[Any, Any]:
+    """The gradients of two operands whose difference the loss is of."""
+    slope = F.mul(F.mul(g, F.scalar(share, g)), change)
     return slope, F.neg(slope) if needs[1] else None
 
 

@@ -202,7 +202,6 @@ def logsigmoid(input: Tensor) -> Tensor:
     >>> fb.nn.functional.logsigmoid(fb.tensor([0.0, -200.0]))
     tensor([  -0.6931, -200.0000])
     """
-    require_float(input, "logsigmoid")
     return fb.log_sigmoid(input)
 
 
