@@ -84,14 +84,15 @@ def fill_(a: Array, value: object) -> None:
 def full(shape: tuple[int, ...], value: complex, dtype: DType) -> Array:
     if value == 0 and (type(value) is int or _is_clear(value)):
         return zeros(shape, TO_NUMPY[dtype])
-    out = made(shape, TO_NUMPY[dtype])
-    KERNELS["assign"](out, _item(value, dtype))
+    kind, item = _item(value, dtype)
+    out = made(shape, kind)
+    KERNELS["assign"](out, item)
     return out
 
 
 @lru_cache(maxsize=256, typed=True)  # the same few numbers over and over, of which 0.0 is none
-def _item(value: complex, dtype: DType) -> Array:
-    return _full((), value, dtype)
+def _item(value: complex, dtype: DType) -> tuple[np.dtype, Array]:
+    return TO_NUMPY[dtype], _full((), value, dtype)
 
 
 def unfilled(shape: tuple[int, ...], dtype: DType) -> Array:

@@ -181,6 +181,10 @@ def empty(
     >>> fb.empty(2, 3).shape
     torch.Size([2, 3])
     """
+    if out is None and layout is None and memory_format is None:
+        kind = D.get_default_dtype() if dtype is None else D.as_dtype(dtype)
+        t = unfilled(home(device), size_of("empty", shape, size), kind)
+        return t.requires_grad_() if requires_grad else t
     dtype = dtype_or(dtype, out)
     be = home(device_or(device, out))
     found = size_of("empty", shape, size)
