@@ -11,5 +11,8 @@ const Row normalization_rows[] = {
     BOTH(batch_norm_train, "wwwrooiiif", "t012,t1,t1,t012,t1,t1"),
     BOTH(batch_norm, "wroorriii", "t012,t012,t1,t1,t1,t1"),
     BOTH(batch_norm_backward, "wwwrrorriii", "t012,t1,t1,t012,t012,t1,t1,t1"),
+    BOTH(batch_norm_pixels_train, "wwwwrooiiif", "t01,t1,t1,2d0/21,t01,t1,t1"),
+    BOTH(batch_norm_pixels, "wroorrii", "t01,t01,t1,t1,t1,t1"),
+    BOTH(batch_norm_pixels_backward, "wwwwrrorriii", "t01,t1,t1,2d0/21,t01,t01,t1,t1,t1"),
     {NULL, NULL, NULL, NULL},
 };

@@ -259,3 +259,172 @@ static void NAME(batch_norm_backward)(const Args *k) {
 }
 #undef OVER_PLANE
 #undef LANES
+
+/* Batches whose channels lie side by side: (pixels, channels).  A piece of the work is a block of pixels and
+   TILE of their channels; the blocks do not depend on the threads.  Several pixels of few channels are a line,
+   as wide as some vectors.  Sums of RUN lines are taken in T, their sums in double. */
+#define TILE 256 /* channels */
+#define LINE 64
+#define RUN 128
+
+typedef struct {
+    T *out;
+    const T *x, *g, *weight, *bias, *mean, *invstd;
+    double *parts; /* of each block the sums of each channel, then its second sums */
+    int64_t pixels, channels, block, tiles, folded; /* so many pixels are a line */
+} NAME(Pixels);
+
+/* Some pixels, of some channels. */
+static NAME(Pixels) NAME(pixels)(int64_t pixels, int64_t channels, int64_t block) {
+    return (NAME(Pixels)){.pixels = pixels, .channels = channels, .block = block,
+                          .tiles = channels / TILE + (channels % TILE > 0),
+                          .folded = channels < LINE ? LINE / channels : 1};
+}
+
+static int64_t NAME(pieces)(const NAME(Pixels) * c) {
+    return (c->pixels / c->block + (c->pixels % c->block > 0)) * c->tiles;
+}
+
+/* A piece: its first pixel, how many there are, the first channel, and how many there are. */
+INLINE int64_t NAME(piece)(const NAME(Pixels) * c, int64_t piece, int64_t *pixels, int64_t *channel, int64_t *width) {
+    const int64_t first = piece / c->tiles * c->block, left = c->channels - (*channel = piece % c->tiles * TILE);
+    *width = left < TILE ? left : TILE;
+    *pixels = c->pixels - first < c->block ? c->pixels - first : c->block;
+    return first;
+}
+
+/* Repeats the numbers of `width` channels for each pixel of a line. */
+INLINE void NAME(repeat)(T *numbers, int64_t width, int64_t folded) {
+    for (int64_t j = width; j < width * folded; j++) numbers[j] = numbers[j - width];
+}
+
+#define OVER_LINES(name, first, second)                                                                   \
+    INLINE void NAME(name##_lines)(const T *x, const T *g, int64_t count, int64_t step, int64_t width,    \
+                                   const T *mean, double *sums) {                                         \
+        (void)mean;                                                                                       \
+        for (int64_t start = 0; start < count; start += RUN) {                                            \
+            const int64_t last = count - start < RUN ? count : start + RUN;                               \
+            T some0[TILE], some1[TILE];                                                                   \
+            for (int64_t j = 0; j < width; j++) some0[j] = some1[j] = 0;                                  \
+            for (int64_t i = start; i < last; i++) {                                                      \
+                const T *restrict a = x + i * step, *restrict b = g + i * step;                           \
+                _Pragma("omp simd") for (int64_t j = 0; j < width; j++) {                                 \
+                    const T y = a[j], h = b[j];                                                           \
+                    (void)h;                                                                              \
+                    some0[j] += first;                                                                    \
+                    some1[j] += second;                                                                   \
+                }                                                                                         \
+            }                                                                                             \
+            for (int64_t j = 0; j < width; j++) sums[j] += some0[j], sums[TILE + j] += some1[j];          \
+        }                                                                                                 \
+    }                                                                                                     \
+    WIDE static void NAME(name##_pixels)(const void *context, int64_t begin, int64_t end) {               \
+        const NAME(Pixels) *c = context;                                                                  \
+        for (int64_t i = begin; i < end; i++) {                                                           \
+            int64_t pixels, channel, width;                                                               \
+            const int64_t at = NAME(piece)(c, i, &pixels, &channel, &width), folded = c->folded;          \
+            const T *x = c->x + at * c->channels + channel, *g = c->g + at * c->channels + channel;       \
+            const int64_t lines = pixels / folded, rest = lines * folded;                                 \
+            double sums[2 * TILE] = {0};                                                                  \
+            T mean[TILE] = {0};                                                                           \
+            if (c->mean != NULL) memcpy(mean, c->mean + channel, (size_t)width * sizeof(T));              \
+            NAME(repeat)(mean, width, folded);                                                            \
+            NAME(name##_lines)(x, g, lines, folded * c->channels, folded * width, mean, sums);            \
+            NAME(name##_lines)(x + rest * c->channels, g + rest * c->channels, pixels - rest, c->channels, \
+                               width, mean, sums);                                                        \
+            double *part = c->parts + i / c->tiles * 2 * c->channels + channel;                           \
+            for (int64_t j = 0; j < width; j++) {                                                         \
+                double total = sums[j], other = sums[TILE + j];                                           \
+                for (int64_t k = 1; k < folded; k++)                                                      \
+                    total += sums[k * width + j], other += sums[TILE + k * width + j];                    \
+                part[j] = total;                                                                          \
+                part[c->channels + j] = other;                                                            \
+            }                                                                                             \
+        }                                                                                                 \
+    }
+OVER_LINES(total, y, 0)
+OVER_LINES(squares, (y - mean[j]) * (y - mean[j]), 0)
+OVER_LINES(slopes, h, h *(y - mean[j]))
+#undef OVER_LINES
+
+/* The sums of all blocks, where those of the first are. */
+static void NAME(sum_pixels)(const NAME(Pixels) * c, Step step, int threads) {
+    const int64_t pieces = NAME(pieces)(c), width = 2 * c->channels;
+    split(step, c, pieces, threads);
+    for (int64_t block = 1; block < pieces / c->tiles; block++)
+        for (int64_t j = 0; j < width; j++) c->parts[j] += c->parts[block * width + j];
+}
+
+/* Each pixel of a piece, line by line; `prepared` gives each channel its numbers. */
+#define EACH_PIXEL(name, prepared, result)                                                                \
+    WIDE static void NAME(name)(const void *context, int64_t begin, int64_t end) {                        \
+        const NAME(Pixels) *c = context;                                                                  \
+        for (int64_t i = begin; i < end; i++) {                                                           \
+            int64_t pixels, channel, width;                                                               \
+            const int64_t first = NAME(piece)(c, i, &pixels, &channel, &width), folded = c->folded;       \
+            T mean[TILE], scale[TILE], shift[TILE], slope[TILE];                                          \
+            for (int64_t j = 0; j < width; j++) {                                                         \
+                const int64_t of = channel + j;                                                           \
+                mean[j] = c->mean[of];                                                                    \
+                scale[j] = c->weight != NULL ? c->invstd[of] * c->weight[of] : c->invstd[of];             \
+                prepared;                                                                                 \
+            }                                                                                             \
+            NAME(repeat)(mean, width, folded), NAME(repeat)(scale, width, folded);                        \
+            NAME(repeat)(shift, width, folded), NAME(repeat)(slope, width, folded);                       \
+            const int64_t step = c->tiles > 1 ? c->channels : folded * width;                             \
+            const int64_t start = first * c->channels + channel, end_of_all = start + pixels * c->channels; \
+            for (int64_t at = start; at < end_of_all; at += step) {                                       \
+                const int64_t left = end_of_all - at, wide = folded * width, n = left < wide ? left : wide; \
+                const T *restrict x = c->x + at, *restrict g = c->g + at;                                 \
+                T *restrict to = c->out + at;                                                             \
+                (void)g;                                                                                  \
+                _Pragma("omp simd") for (int64_t j = 0; j < n; j++) to[j] = result;                       \
+            }                                                                                             \
+        }                                                                                                 \
+    }
+EACH_PIXEL(scale_pixels, (shift[j] = c->bias != NULL ? c->bias[of] : 0, slope[j] = 0),
+           (x[j] - mean[j]) * scale[j] + shift[j])
+EACH_PIXEL(slope_pixels,
+           (shift[j] = (T)(c->parts[of] / (double)c->pixels),
+            slope[j] = (T)(c->parts[c->channels + of] * c->invstd[of] / (double)c->pixels * c->invstd[of])),
+           scale[j] * (g[j] - shift[j] - (x[j] - mean[j]) * slope[j]))
+#undef EACH_PIXEL
+
+static void NAME(batch_norm_pixels_train)(const Args *k) {
+    if (k->n[0] < 1 || k->n[1] < 1) return;
+    NAME(Pixels) c = NAME(pixels)(k->n[0], k->n[1], k->n[2]);
+    T *mean = k->p[1], *invstd = k->p[2];
+    const int threads = team(k, c.pixels * c.channels);
+    c.out = k->p[0], c.parts = k->p[3], c.x = c.g = k->p[4], c.weight = k->p[5], c.bias = k->p[6];
+    NAME(sum_pixels)(&c, NAME(total_pixels), threads);
+    for (int64_t j = 0; j < c.channels; j++) mean[j] = (T)(c.parts[j] / (double)c.pixels);
+    c.mean = mean, c.invstd = invstd;
+    NAME(sum_pixels)(&c, NAME(squares_pixels), threads);
+    for (int64_t j = 0; j < c.channels; j++) invstd[j] = (T)(1 / sqrt(c.parts[j] / (double)c.pixels + k->x[0]));
+    split(NAME(scale_pixels), &c, NAME(pieces)(&c), threads);
+}
+
+static void NAME(batch_norm_pixels)(const Args *k) {
+    if (k->n[0] < 1 || k->n[1] < 1) return;
+    NAME(Pixels) c = NAME(pixels)(k->n[0], k->n[1], RUN);
+    c.out = k->p[0], c.x = c.g = k->p[1], c.weight = k->p[2], c.bias = k->p[3], c.mean = k->p[4], c.invstd = k->p[5];
+    split(NAME(scale_pixels), &c, NAME(pieces)(&c), team(k, c.pixels * c.channels));
+}
+
+static void NAME(batch_norm_pixels_backward)(const Args *k) {
+    if (k->n[0] < 1 || k->n[1] < 1) return;
+    NAME(Pixels) c = NAME(pixels)(k->n[0], k->n[1], k->n[2]);
+    T *over_weight = k->p[1], *over_bias = k->p[2];
+    const int threads = team(k, c.pixels * c.channels);
+    c.out = k->p[0], c.parts = k->p[3], c.g = k->p[4], c.x = k->p[5];
+    c.weight = k->p[6], c.mean = k->p[7], c.invstd = k->p[8];
+    NAME(sum_pixels)(&c, NAME(slopes_pixels), threads);
+    for (int64_t j = 0; j < c.channels; j++) {
+        over_bias[j] = (T)c.parts[j];
+        over_weight[j] = (T)(c.parts[c.channels + j] * c.invstd[j]);
+    }
+    split(NAME(slope_pixels), &c, NAME(pieces)(&c), threads);
+}
+#undef TILE
+#undef LINE
+#undef RUN

@@ -591,6 +591,62 @@ def test_batch_norm(shape, affine, dtype):
     agree("batch_norm_backward", g, x, weight, mean, invstd, scale=200)
 
 
+def channels_last(a):
+    """The same images or volumes, whose channels vary fastest in memory."""
+    back = (0, a.ndim - 1, *range(1, a.ndim - 1))
+    return np.ascontiguousarray(np.moveaxis(a, 1, -1)).transpose(back)
+
+
+PIXELS = [
+    (2, 3, 9, 8),
+    (1, 33, 2, 3),
+    (3, 64, 20, 7),
+    (2, 600, 3, 3),
+    (2, 5, 3, 4, 5),
+    (40, 7, 9, 9),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("shape", [*PIXELS, (5000, 3), (40, 300)])
+def test_batch_norm_of_channels_side_by_side(shape, affine, dtype):
+    x, g = numbers(shape, dtype) + dtype(5), numbers(shape, dtype, 1)
+    if len(shape) > 2:
+        x, g = channels_last(x), channels_last(g)
+    kind = shape[1:2]
+    weight, bias = (numbers(kind, dtype, 2), numbers(kind, dtype, 3)) if affine else (None, None)
+    agree("batch_norm_train", x, weight, bias, 1e-5, scale=40)
+    out, mean, invstd = COMPILED["batch_norm_train"](x, weight, bias, 1e-5)
+    agree("batch_norm", x, weight, bias, mean, invstd, scale=40)
+    agree("batch_norm_backward", g, x, weight, mean, invstd, scale=2000)
+    over, *_ = COMPILED["batch_norm_backward"](g, np.array(x, order="C"), weight, mean, invstd)
+    assert over.strides == out.strides == x.strides
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_batch_norm_of_pixels_of_halves_is_that_of_planes(dtype):
+    x, g = (
+        channels_last(numbers((2, 3, 5, 4), dtype)),
+        channels_last(numbers((2, 3, 5, 4), dtype, 1)),
+    )
+    weight = numbers(3, dtype, 2)
+    found = COMPILED["batch_norm_train"](x, weight, None, 1e-5)
+    expected = NUMPY["batch_norm_train"](x, weight, None, 1e-5)
+    found += COMPILED["batch_norm_backward"](g, x, weight, *found[1:])
+    expected += NUMPY["batch_norm_backward"](g, x, weight, *expected[1:])
+    for have, want in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(wide(have), wide(want))
+
+
+def test_a_nan_stays_in_its_channel_of_pixels():
+    x = channels_last(numbers((2, 5, 4, 4), np.float32))
+    x[1, 3, 2, 2] = np.nan
+    out, mean, _ = COMPILED["batch_norm_train"](x, None, None, 1e-5)
+    assert np.isnan(mean).tolist() == [False, False, False, True, False]
+    assert np.isnan(out).any((0, 2, 3)).tolist() == [False, False, False, True, False]
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(5, 7), (1, 1), (64, 1000), (9,)])
 def test_cross_entropy(shape, dtype):

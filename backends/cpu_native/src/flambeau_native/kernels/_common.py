@@ -104,6 +104,48 @@ def prepared(
     return kernel
 
 
+_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+_BACK = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
+
+
+def by_pixels(
+    name: str, arrays: str, prepare: Callable[..., object], general: Kernel, images: int = 1
+) -> Kernel:
+    """`general`, and a prepared kernel if the first array is of images that lie pixel by pixel.
+
+    That is of images or volumes whose channels vary fastest in memory, without gaps.  `prepare` is
+    asked about the first `images` arguments as (N, *sizes, C), and what has the rank of these among
+    its results is of that order too.  See `prepared` for the rest.
+    """
+
+    def turned_back(*args: Any) -> Any:
+        rank = args[0].ndim
+        back, last = _BACK[rank], _LAST[rank]
+        found = general(*(a.transpose(back) for a in args[:images]), *args[images:])
+        return _ordered(found, rank, last)
+
+    def function(*args: Any) -> Any:
+        first = args[0]
+        rank = first.ndim
+        if rank not in _LAST or first.flags.c_contiguous:
+            return general(*args)
+        last = _LAST[rank]
+        if not (pixels := first.transpose(last)).flags.c_contiguous:
+            return general(*args)
+        others = [np.ascontiguousarray(a.transpose(last)) for a in args[1:images]]
+        return _ordered(kernel(pixels, *others, *args[images:]), rank, _BACK[rank])
+
+    kernel = prepared(name, arrays, prepare, turned_back)
+    return function
+
+
+def _ordered(found: Any, rank: int, order: Sequence[int]) -> Any:
+    """What has so many dimensions among results, in another order of these."""
+    if isinstance(found, tuple):
+        return tuple([r.transpose(order) if r.ndim == rank else r for r in found])
+    return found.transpose(order)
+
+
 def _is_dense(x: object) -> bool:
     return not isinstance(x, np.ndarray) or x.flags.c_contiguous
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from flambeau_native.kernels._common import (
+    FLOAT64,
     Array,
+    Form,
     Kernel,
+    by_pixels,
     compiled,
     form,
     halves_by,
@@ -19,6 +23,7 @@ Sizes = tuple[int, ...]
 BLOCKS = 32  # at most so many partial sums of the gradients of weight and bias
 SMALLEST_PLANE = 8  # elements; many tinier ones are the NumPy kernel's business, which turns them
 FEW = 4096  # elements in all
+LEAST_BLOCK = 64  # pixels
 
 
 def _fit(x: Array, *others: Array | None) -> bool:
@@ -78,44 +83,97 @@ def _planes(x: Array) -> tuple[int, int, int] | None:
     return (shape[0], shape[1], size) if worth and x.size else None
 
 
+def _is_matrix(x: Array) -> bool:
+    """Whether it is a large batch without sizes, whose channels lie side by side."""
+    return x.ndim == 2 and x.size > FEW
+
+
+def _of_pixels(x: Array, *others: Array | None) -> tuple[int, int, int] | None:
+    """Pixels (..., C), channels and the pixels of a block; None of arrays of other dtypes."""
+    if not _fit(x, *others):
+        return None
+    channels = x.shape[-1]
+    pixels = x.size // channels
+    return pixels, channels, max(LEAST_BLOCK, -(-pixels // BLOCKS))
+
+
+def _forms(x: Array, sizes: tuple[int, int, int]) -> tuple[Form, ...]:
+    """A result, two of channels, and the sums of blocks."""
+    pixels, channels, block = sizes
+    parts = form((-(-pixels // block), 2, channels), FLOAT64)
+    return form(x.shape, x.dtype), *(2 * (form((channels,), x.dtype),)), parts
+
+
 def _make_batch_norm() -> Kernel:
-    find = compiled("batch_norm").get
+    find, find_of_pixels = compiled("batch_norm").get, compiled("batch_norm_pixels").get
 
     def prepare(
         x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array
     ) -> object:
+        if _is_matrix(x):
+            return prepare_pixels(x, weight, bias, mean, invstd)
         run, sizes = find(x.dtype), _planes(x)
         if run is None or sizes is None or not _fit(x, weight, bias, mean, invstd):
             return None
         return run, (form(x.shape, x.dtype),), sizes
 
-    return prepared("batch_norm", "aaaaa", prepare, otherwise("batch_norm"))
+    def prepare_pixels(x: Array, *channels: Array | None) -> object:
+        run, sizes = find_of_pixels(x.dtype), _of_pixels(x, *channels)
+        return run and sizes and (run, (form(x.shape, x.dtype),), sizes[:2])
+
+    return _by_either("batch_norm", "aaaaa", prepare, prepare_pixels)
 
 
 def _make_batch_norm_train() -> Kernel:
-    find = compiled("batch_norm_train").get
+    find, find_of_pixels = compiled("batch_norm_train").get, compiled("batch_norm_pixels_train").get
 
     def prepare(x: Array, weight: Array | None, bias: Array | None, eps: float) -> object:
+        if _is_matrix(x):
+            return prepare_pixels(x, weight, bias, eps)
         run, sizes = find(x.dtype), _planes(x)
         if run is None or sizes is None or not _fit(x, weight, bias):
             return None
         of_channels = form((sizes[1],), x.dtype)
         return run, (form(x.shape, x.dtype), of_channels, of_channels), (*sizes, eps)
 
-    return prepared("batch_norm_train", "aaas", prepare, otherwise("batch_norm_train"))
+    def prepare_pixels(x: Array, weight: Array | None, bias: Array | None, eps: float) -> object:
+        run, sizes = find_of_pixels(x.dtype), _of_pixels(x, weight, bias)
+        return run and sizes and (run, _forms(x, sizes), (*sizes, eps), (0, 1, 2))
+
+    return _by_either("batch_norm_train", "aaas", prepare, prepare_pixels)
 
 
 def _make_batch_norm_backward() -> Kernel:
     find = compiled("batch_norm_backward").get
+    find_of_pixels = compiled("batch_norm_pixels_backward").get
 
     def prepare(grad: Array, x: Array, weight: Array | None, mean: Array, invstd: Array) -> object:
+        if _is_matrix(x):
+            return prepare_pixels(grad, x, weight, mean, invstd)
         run, sizes = find(x.dtype), _planes(x)
         if run is None or sizes is None or not _fit(x, grad, weight, mean, invstd):
             return None
         of_channels = form((sizes[1],), x.dtype)
         return run, (form(x.shape, x.dtype), of_channels, of_channels), sizes
 
-    return prepared("batch_norm_backward", "aaaaa", prepare, otherwise("batch_norm_backward"))
+    def prepare_pixels(grad: Array, x: Array, *channels: Array | None) -> object:
+        run, sizes = find_of_pixels(x.dtype), _of_pixels(x, grad, *channels)
+        return run and sizes and (run, _forms(x, sizes), sizes, (0, 1, 2))
+
+    return _by_either("batch_norm_backward", "aaaaa", prepare, prepare_pixels, images=2)
+
+
+def _by_either(
+    name: str,
+    arrays: str,
+    prepare: Callable[..., object],
+    prepare_pixels: Callable[..., object],
+    images: int = 1,
+) -> Kernel:
+    """The kernel `name`, of planes and of pixels."""
+    general = otherwise(name)
+    of_pixels = by_pixels(name, arrays, prepare_pixels, general, images)
+    return prepared(name, arrays, prepare, of_pixels)
 
 
 KERNELS: dict[str, Kernel] = {
