@@ -213,6 +213,27 @@ def test_layers_of_images_keep_their_channels_last(layer: str, image: str) -> No
         assert places(ours) == places(theirs)
 
 
+GRADIENTS = {
+    "of channels last": lambda t, y: y.detach().contiguous(memory_format=t.channels_last),
+    "plain": lambda t, y: y.detach().contiguous(),
+    "of a sum": lambda t, y: t.ones(()).expand(y.shape),
+}
+
+
+@pytest.mark.parametrize("image", ["channels last", "plain"])
+@pytest.mark.parametrize("gradient", GRADIENTS)
+@pytest.mark.parametrize("layer", ["batch_norm", "max_pool2d"])
+def test_gradients_have_the_order_of_images(layer: str, gradient: str, image: str) -> None:
+    found = []
+    for t in (torch, fb):
+        x = (IMAGES[image](t) / 100).requires_grad_()
+        y = LAYERS[layer](t.nn.functional, x)
+        found.append(t.autograd.grad(y, x, GRADIENTS[gradient](t, y))[0])
+    theirs, ours = found
+    assert places(ours) == places(theirs)
+    torch.testing.assert_close(torch.tensor(ours.tolist()), theirs, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("image", IMAGES)
 def test_masks_after_layers_hide_the_elements_that_pytorchs_hide(image: str) -> None:
     hidden = []

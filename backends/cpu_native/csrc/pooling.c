@@ -242,5 +242,13 @@ const Row pooling_rows[] = {
     {"avg_pool2d_f64", "wriiiiiiiiiiiif", "t034,t012", avg_pool2d_f64},
     {"avg_pool2d_backward_f32", "wriiiiiiiiiiiif", "t012,t034", avg_pool2d_backward_f32},
     {"avg_pool2d_backward_f64", "wriiiiiiiiiiiif", "t012,t034", avg_pool2d_backward_f64},
+    {"max_pool2d_pixels_f32", "wwriiiiiiiiiiiiii", "t0345,d0345,t0125", max_pool2d_pixels_f32},
+    {"max_pool2d_pixels_f64", "wwriiiiiiiiiiiiii", "t0345,d0345,t0125", max_pool2d_pixels_f64},
+    {"max_pool2d_pixels_backward_f32", "wrriiii", "t013,t023,d023", max_pool2d_pixels_backward_f32},
+    {"max_pool2d_pixels_backward_f64", "wrriiii", "t013,t023,d023", max_pool2d_pixels_backward_f64},
+    {"avg_pool2d_pixels_f32", "wriiiiiiiiiiiiif", "t0345,t0125", avg_pool2d_pixels_f32},
+    {"avg_pool2d_pixels_f64", "wriiiiiiiiiiiiif", "t0345,t0125", avg_pool2d_pixels_f64},
+    {"avg_pool2d_pixels_backward_f32", "wriiiiiiiiiiiiif", "t0125,t0345", avg_pool2d_pixels_backward_f32},
+    {"avg_pool2d_pixels_backward_f64", "wriiiiiiiiiiiiif", "t0125,t0345", avg_pool2d_pixels_backward_f64},
     {NULL, NULL, NULL, NULL},
 };

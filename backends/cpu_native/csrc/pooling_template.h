@@ -4,7 +4,7 @@ typedef struct {
     const T *x;
     T *out;
     int64_t *places;
-    int64_t h, w, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw;
+    int64_t h, w, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw, channels;
     int include_pad;
     double divisor;
     Flag *outside; /* becomes 1 where a step finds a place out of range */
@@ -17,15 +17,16 @@ INLINE void NAME(inside)(const NAME(Pool) * c, int64_t offset, int64_t *first, i
     if (*last > c->ow) *last = c->ow;
 }
 
+/* Elements that are `stride` apart, and their places as far. */
 INLINE void NAME(max_tap)(const T *restrict x, T *restrict best, int32_t *restrict at, int64_t n,
-                          int64_t stride, int32_t place) {
+                          int64_t stride, int32_t place, int32_t apart) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         T value = x[i * stride];
         /* The first of equals; of NaNs, the last; and anything before any. */
         int better = (value > best[i]) | (value != value) | (at[i] < 0);
         best[i] = better ? value : best[i];
-        at[i] = better ? place + (int32_t)(i * stride) : at[i];
+        at[i] = better ? place + (int32_t)i * apart : at[i];
     }
 }
 
@@ -93,13 +94,13 @@ WIDE static void NAME(max_pool2d_step)(const void *context, int64_t begin, int64
                     if (first >= last) continue;
                     if (c->sw == 1) {
                         NAME(max_tap)(x + start, best + first, at + first - from, last - first, 1,
-                                      (int32_t)start);
+                                      (int32_t)start, 1);
                     } else if (c->sw == 2) {
                         NAME(max_tap)(x + start, best + first, at + first - from, last - first, 2,
-                                      (int32_t)start);
+                                      (int32_t)start, 2);
                     } else {
                         NAME(max_tap)(x + start, best + first, at + first - from, last - first,
-                                      c->sw, (int32_t)start);
+                                      c->sw, (int32_t)start, (int32_t)c->sw);
                     }
                 }
             }
@@ -110,7 +111,51 @@ WIDE static void NAME(max_pool2d_step)(const void *context, int64_t begin, int64
         }
     }
 }
-#undef PIECE
+
+/* The same of images whose channels vary fastest, PIECE of them at a time. */
+WIDE static void NAME(max_pixels_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Pool) *c = context;
+    int32_t at[PIECE];
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t image = line / c->oh, top = line % c->oh * c->sh - c->ph;
+        const T *x = c->x + image * c->h * c->w * c->channels;
+        int64_t upper, lower, left, right;
+        NAME(taps_inside)(top, c->dh, c->kh, c->h, &upper, &lower);
+        for (int64_t window = 0; window < c->ow; window++) {
+            const int64_t start = window * c->sw - c->pw, pixel = line * c->ow + window;
+            NAME(taps_inside)(start, c->dw, c->kw, c->w, &left, &right);
+            for (int64_t from = 0; from < c->channels; from += PIECE) {
+                const int64_t n = c->channels - from < PIECE ? c->channels - from : PIECE;
+                T *restrict best = c->out + pixel * c->channels + from;
+                int64_t *restrict places = c->places + pixel * c->channels + from;
+                if (upper >= lower || left >= right) {
+                    for (int64_t k = 0; k < n; k++) best[k] = (T)-INFINITY, places[k] = NAME(nowhere)(c, top, start);
+                    continue;
+                }
+                for (int64_t i = upper; i < lower; i++)
+                    for (int64_t j = left; j < right; j++) {
+                        const int64_t place = (top + i * c->dh) * c->w + start + j * c->dw;
+                        const T *restrict tap = x + place * c->channels + from;
+                        if (i == upper && j == left)
+                            for (int64_t k = 0; k < n; k++) best[k] = tap[k], at[k] = (int32_t)place;
+                        else
+                            NAME(max_tap)(tap, best, at, n, 1, (int32_t)place, 0);
+                    }
+                for (int64_t k = 0; k < n; k++) places[k] = at[k];
+            }
+        }
+    }
+}
+
+static void NAME(max_pool2d_pixels)(const Args *k) {
+    const int64_t *n = k->n;
+    NAME(Pool) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2], .h = n[1], .w = n[2],
+                    .oh = n[3], .ow = n[4], .channels = n[5], .kh = n[6], .kw = n[7], .sh = n[8],
+                    .sw = n[9], .ph = n[10], .pw = n[11], .dh = n[12], .dw = n[13]};
+    if (!NAME(are_windows)(k, &c)) return;
+    split(NAME(max_pixels_step), &c, c.ow == 0 ? 0 : n[0] * c.oh,
+          team(k, times(n[0] * c.oh * c.ow * c.channels, times(c.kh, c.kw))));
+}
 
 static void NAME(max_pool2d)(const Args *k) {
     const int64_t *n = k->n;
@@ -243,6 +288,32 @@ static void NAME(max_pool2d_backward)(const Args *k) {
     if (outside) *k->error = "index out of range";
 }
 
+/* The same where the channels vary fastest. */
+static void NAME(max_pixels_backward_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Pool) *c = context;
+    const int64_t size = c->h, windows = c->w, channels = c->channels;
+    for (int64_t image = begin; image < end; image++) {
+        T *restrict out = c->out + image * size * channels;
+        const T *restrict g = c->x + image * windows * channels;
+        const int64_t *restrict places = c->places + image * windows * channels;
+        memset(out, 0, (size_t)(size * channels) * sizeof(T));
+        for (int64_t i = 0; i < windows; i++, g += channels, places += channels)
+            for (int64_t k = 0; k < channels; k++) {
+                const uint64_t place = place_of(places + k);
+                if (place < (uint64_t)size) out[(int64_t)place * channels + k] += g[k];
+                else *c->outside = 1;
+            }
+    }
+}
+
+static void NAME(max_pool2d_pixels_backward)(const Args *k) {
+    Flag outside = 0;
+    NAME(Pool) c = {.out = k->p[0], .x = k->p[1], .places = k->p[2], .h = k->n[1], .w = k->n[2],
+                    .channels = k->n[3], .outside = &outside};
+    split(NAME(max_pixels_backward_step), &c, k->n[0], team(k, k->n[0] * c.channels * (c.h + c.w)));
+    if (outside) *k->error = "index out of range";
+}
+
 /* How many elements the mean of window i along a dimension divides by. */
 INLINE int64_t NAME(extent)(int64_t i, int64_t size, int64_t kernel, int64_t stride, int64_t pad,
                             int include_pad) {
@@ -294,6 +365,31 @@ WIDE static void NAME(avg_pool2d_step)(const void *context, int64_t begin, int64
     }
 }
 
+/* The same of images whose channels vary fastest. */
+WIDE static void NAME(avg_pixels_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Pool) *c = context;
+    const int64_t n = c->channels;
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t image = line / c->oh, y = line % c->oh, top = y * c->sh - c->ph;
+        const int64_t rows = NAME(extent)(y, c->h, c->kh, c->sh, c->ph, c->include_pad);
+        int64_t upper, lower, left, right;
+        NAME(taps_inside)(top, 1, c->kh, c->h, &upper, &lower);
+        for (int64_t window = 0; window < c->ow; window++) {
+            const int64_t start = window * c->sw - c->pw;
+            const int64_t columns = NAME(extent)(window, c->w, c->kw, c->sw, c->pw, c->include_pad);
+            const T divisor = c->divisor != 0 ? (T)c->divisor : (T)((double)rows * (double)columns);
+            T *restrict sum = c->out + (line * c->ow + window) * n;
+            NAME(taps_inside)(start, 1, c->kw, c->w, &left, &right);
+            for (int64_t k = 0; k < n; k++) sum[k] = 0;
+            for (int64_t i = upper; i < lower; i++)
+                for (int64_t j = left; j < right; j++)
+                    NAME(add_tap)(c->x + ((image * c->h + top + i) * c->w + start + j) * n, sum, n, 1);
+#pragma omp simd
+            for (int64_t k = 0; k < n; k++) sum[k] /= divisor;
+        }
+    }
+}
+
 /* Windows of two by two that share nothing and lie inside. */
 WIDE static void NAME(quarters_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Pool) *c = context;
@@ -331,15 +427,50 @@ WIDE static void NAME(avg_pool2d_backward_step)(const void *context, int64_t beg
     }
 }
 
-INLINE NAME(Pool) NAME(averages)(const Args *k) {
-    const int64_t *n = k->n;
+/* The same where the channels vary fastest. */
+WIDE static void NAME(avg_pixels_backward_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Pool) *c = context;
+    const int64_t n = c->channels;
+    T share[PIECE];
+    for (int64_t image = begin; image < end; image++) {
+        T *out = c->out + image * c->h * c->w * n;
+        memset(out, 0, (size_t)(c->h * c->w * n) * sizeof(T));
+        for (int64_t y = 0; c->ow > 0 && y < c->oh; y++) {
+            const int64_t rows = NAME(extent)(y, c->h, c->kh, c->sh, c->ph, c->include_pad);
+            const int64_t top = y * c->sh - c->ph;
+            int64_t upper, lower, left, right;
+            NAME(taps_inside)(top, 1, c->kh, c->h, &upper, &lower);
+            for (int64_t window = 0; window < c->ow; window++) {
+                const int64_t start = window * c->sw - c->pw;
+                const int64_t columns = NAME(extent)(window, c->w, c->kw, c->sw, c->pw, c->include_pad);
+                const T divisor = c->divisor != 0 ? (T)c->divisor : (T)((double)rows * (double)columns);
+                const T *g = c->x + ((image * c->oh + y) * c->ow + window) * n;
+                NAME(taps_inside)(start, 1, c->kw, c->w, &left, &right);
+                for (int64_t from = 0; from < n; from += PIECE) {
+                    const int64_t some = n - from < PIECE ? n - from : PIECE;
+#pragma omp simd
+                    for (int64_t k = 0; k < some; k++) share[k] = g[from + k] / divisor;
+                    for (int64_t i = upper; i < lower; i++)
+                        for (int64_t j = left; j < right; j++)
+                            NAME(add_tap)(share, out + ((top + i) * c->w + start + j) * n + from, some, 1);
+                }
+            }
+        }
+    }
+}
+#undef PIECE
+
+/* Of planes, or of images with so many channels. */
+INLINE NAME(Pool) NAME(averages)(const Args *k, int has_channels) {
+    const int64_t *n = k->n, *how = n + 5 + has_channels;
     return (NAME(Pool)){.out = k->p[0], .x = k->p[1], .h = n[1], .w = n[2], .oh = n[3], .ow = n[4],
-                        .kh = n[5], .kw = n[6], .sh = n[7], .sw = n[8], .ph = n[9], .pw = n[10],
-                        .dh = 1, .dw = 1, .include_pad = (int)n[11], .divisor = k->x[0]};
+                        .channels = has_channels ? n[5] : 1, .kh = how[0], .kw = how[1], .sh = how[2],
+                        .sw = how[3], .ph = how[4], .pw = how[5], .dh = 1, .dw = 1,
+                        .include_pad = (int)how[6], .divisor = k->x[0]};
 }
 
 static void NAME(avg_pool2d)(const Args *k) {
-    const NAME(Pool) c = NAME(averages)(k);
+    const NAME(Pool) c = NAME(averages)(k, 0);
     if (!NAME(are_windows)(k, &c)) return;
     const int is_quartered = c.kh == 2 && c.kw == 2 && c.sh == 2 && c.sw == 2 && c.ph == 0 && c.pw == 0 &&
                              2 * c.oh <= c.h && 2 * c.ow <= c.w;
@@ -348,8 +479,22 @@ static void NAME(avg_pool2d)(const Args *k) {
 }
 
 static void NAME(avg_pool2d_backward)(const Args *k) {
-    const NAME(Pool) c = NAME(averages)(k);
+    const NAME(Pool) c = NAME(averages)(k, 0);
     if (!NAME(are_windows)(k, &c)) return;
     split(NAME(avg_pool2d_backward_step), &c, k->n[0],
           team(k, times(k->n[0] * c.oh * c.ow, times(c.kh, c.kw))));
+}
+
+static void NAME(avg_pool2d_pixels)(const Args *k) {
+    const NAME(Pool) c = NAME(averages)(k, 1);
+    if (!NAME(are_windows)(k, &c)) return;
+    split(NAME(avg_pixels_step), &c, c.ow == 0 ? 0 : k->n[0] * c.oh,
+          team(k, times(k->n[0] * c.oh * c.ow * c.channels, times(c.kh, c.kw))));
+}
+
+static void NAME(avg_pool2d_pixels_backward)(const Args *k) {
+    const NAME(Pool) c = NAME(averages)(k, 1);
+    if (!NAME(are_windows)(k, &c)) return;
+    split(NAME(avg_pixels_backward_step), &c, k->n[0],
+          team(k, times(k->n[0] * c.oh * c.ow * c.channels, times(c.kh, c.kw))));
 }

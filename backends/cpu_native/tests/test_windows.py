@@ -1,9 +1,11 @@
-"""Maxima of volumes: the NumPy kernel's places, whatever the windows, ties, NaNs and threads."""
+"""Windows: the NumPy kernel's maxima and places, in whatever order memory, ties, NaNs, threads."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from flambeau_native import extension
 from flambeau_native.kernels import KERNELS as COMPILED
@@ -98,3 +100,92 @@ def test_windows_outside_of_a_volume_are_refused(first, end):
         native.max_boxes_f32(values, places, x, *one, *one, *given, *sizes, 1, 1, 1)
     with pytest.raises(IndexError, match="window"):
         native.max_boxes_f32(values, places, x, *one, *one, *one, *sizes, 1, 1, 0)
+
+
+def last(a):
+    """The same images, whose channels vary fastest in memory."""
+    return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
+def in_either_order(name, images, *how):
+    """What a kernel makes of images in either order, which must be the same, in theirs."""
+    wanted = COMPILED[name](*images, *how)
+    turned = list(map(last, images))
+    found = COMPILED[name](*turned, *how)
+    wanted, found = ((r if isinstance(r, tuple) else (r,)) for r in (wanted, found))
+    same(found, wanted)
+    for image in found if not turned[-1].flags.c_contiguous else ():
+        assert image.transpose(0, 2, 3, 1).flags.c_contiguous
+    return wanted
+
+
+def pairs(low, high):
+    return st.tuples(st.integers(low, high), st.integers(low, high))
+
+
+@given(
+    st.tuples(*[st.integers(1, n) for n in (2, 40, 9, 9)]),
+    *(pairs(1, 4), pairs(1, 3), pairs(0, 2), pairs(1, 3), st.booleans()),
+    *(st.sampled_from([np.float32, np.float64]), st.booleans()),
+)
+@settings(max_examples=300, deadline=None)
+def test_windows_of_images_do_not_depend_on_their_order(
+    shape, kernel, stride, padding, dilation, ceil_mode, dtype, odd
+):
+    padding = tuple(min(p, k // 2) for p, k in zip(padding, kernel, strict=True))
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    if any(r > n + 2 * p for r, n, p in zip(reach, shape[2:], padding, strict=True)):
+        return
+    x = volumes(shape, dtype, odd)
+    values, places = in_either_order(
+        "max_pool2d", [x], kernel, stride, padding, dilation, ceil_mode
+    )
+    same((values, places), NUMPY["max_pool2d"](x, kernel, stride, padding, dilation, ceil_mode))
+    grad = volumes(values.shape, dtype, False)
+    if places.min() >= 0 and places.max() < shape[2] * shape[3]:
+        in_either_order("max_pool2d_backward", [grad, places], shape)
+    if dilation != (1, 1):
+        return
+    for how in ((True, None), (False, None), (False, 3)):
+        noise = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+        (means,) = in_either_order("avg_pool2d", [noise], kernel, stride, padding, ceil_mode, *how)
+        rest = (shape, kernel, stride, padding, ceil_mode, *how)
+        in_either_order("avg_pool2d_backward", [means], *rest)
+
+
+@pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d"])
+def test_many_channels_are_pooled_in_pieces(name):
+    x = volumes((2, 1100, 3, 4), np.float32, True)
+    how = ((1, 1), False) if name == "max_pool2d" else (False, True, None)
+    made = in_either_order(name, [x], (2, 2), (1, 1), (1, 1), *how)
+    if name == "max_pool2d":
+        in_either_order("max_pool2d_backward", made, x.shape)
+    else:
+        how = (x.shape, (2, 2), (1, 1), (1, 1), *how)
+        in_either_order("avg_pool2d_backward", made, *how)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_gradients_of_maxima_have_the_order_of_the_places(dtype):
+    x = volumes((2, 3, 4, 6), dtype, False)
+    how = (2, 2), (2, 2), (0, 0), (1, 1), False
+    values, places = COMPILED["max_pool2d"](last(x), *how)
+    plain = np.array(places, order="C")
+    for grad in (
+        values,
+        np.array(values, order="C"),
+        np.broadcast_to(values[:1, :1], (2, 3, 2, 3)),
+    ):
+        expected = NUMPY["max_pool2d_backward"](np.array(grad, order="C"), plain, x.shape)
+        for some in (places, plain):
+            np.testing.assert_array_equal(
+                COMPILED["max_pool2d_backward"](grad, some, x.shape), expected
+            )
+
+
+@pytest.mark.parametrize("place", [-1, 4, 1 << 40])
+def test_places_outside_of_an_image_are_refused(place):
+    places = np.array([[[[0, place]]]])
+    grad, out = np.ones((1, 1, 1, 2), np.float32), np.zeros((1, 2, 2, 2), np.float32)
+    with pytest.raises(IndexError, match="range"):
+        extension.native.max_pool2d_pixels_backward_f32(out, grad, places, 1, 4, 1, 2)

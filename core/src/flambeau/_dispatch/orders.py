@@ -22,10 +22,10 @@ _BACK = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
 
 
 def keeping_order(be: BoundBackend, kernel: Callable[..., Any], op: Op) -> Callable[..., Any]:
-    """`kernel`, whose results have channels last where one of its first operands has."""
+    """`kernel`, whose results have channels last where an operand that orders them has."""
     is_contiguous, strides = be.backend.is_contiguous, be.backend.strides
     permute, contiguous = be.permute, be.contiguous  # not those that a capture puts there
-    operands = op.ordered_by
+    places = op.ordered_by
 
     def ordered(result: Any) -> Any:
         rank = len(result.shape)
@@ -36,7 +36,7 @@ def keeping_order(be: BoundBackend, kernel: Callable[..., Any], op: Op) -> Calla
 
     def kept(*args: Any) -> Any:
         results = kernel(*args)
-        if not any(has_channels_last(a.shape, strides(a)) for a in args[:operands]):
+        if not any(has_channels_last(args[i].shape, strides(args[i])) for i in places):
             return results
         return tuple(map(ordered, results)) if isinstance(results, tuple) else ordered(results)
 

@@ -78,7 +78,13 @@ def form(shape: tuple[int, ...], dtype: np.dtype) -> Form:
 
 
 def prepared(
-    name: str, arrays: str, prepare: Callable[..., object], general: Kernel, packs: bool = False
+    name: str,
+    arrays: str,
+    prepare: Callable[..., object],
+    general: Kernel,
+    packs: bool = False,
+    pixels: Callable[..., object] | None = None,
+    images: int = 1,
 ) -> Kernel:
     """A kernel that asks ``prepare(*arguments)`` about a call that is like none before.
 
@@ -91,6 +97,9 @@ def prepared(
         name: of the op, for messages.
         arrays: a letter for each argument: a for an array or None, s for a setting.
         packs: whether arrays with gaps are copied before the call, rather than left to `general`.
+        pixels: like `prepare`, for images and volumes whose channels vary fastest in memory,
+            without gaps: asked about the first `images` arguments as (N, *sizes, C), where the
+            last of them lies so.  Those of its results that have as many dimensions are so too.
     """
     if native is None:
         return general
@@ -100,6 +109,8 @@ def prepared(
         return (general if all(map(operator.is_, dense, args)) else kernel)(*dense)
 
     rest = packed if packs else general
+    if pixels is not None:
+        rest = _by_pixels(name, arrays, pixels, rest, images)
     kernel = native.prepared(name, arrays, prepare, rest, np.ndarray, np.empty)
     return kernel
 
@@ -108,16 +119,9 @@ _LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 _BACK = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
 
 
-def by_pixels(
-    name: str, arrays: str, prepare: Callable[..., object], general: Kernel, images: int = 1
+def _by_pixels(
+    name: str, arrays: str, prepare: Callable[..., object], general: Kernel, images: int
 ) -> Kernel:
-    """`general`, and a prepared kernel if the first array is of images that lie pixel by pixel.
-
-    That is of images or volumes whose channels vary fastest in memory, without gaps.  `prepare` is
-    asked about the first `images` arguments as (N, *sizes, C), and what has the rank of these among
-    its results is of that order too.  See `prepared` for the rest.
-    """
-
     def turned_back(*args: Any) -> Any:
         rank = args[0].ndim
         back, last = _BACK[rank], _LAST[rank]
@@ -125,15 +129,15 @@ def by_pixels(
         return _ordered(found, rank, last)
 
     def function(*args: Any) -> Any:
-        first = args[0]
-        rank = first.ndim
-        if rank not in _LAST or first.flags.c_contiguous:
+        decides = args[images - 1]
+        rank = decides.ndim
+        if rank not in _LAST or decides.flags.c_contiguous:
             return general(*args)
         last = _LAST[rank]
-        if not (pixels := first.transpose(last)).flags.c_contiguous:
+        if not decides.transpose(last).flags.c_contiguous:
             return general(*args)
-        others = [np.ascontiguousarray(a.transpose(last)) for a in args[1:images]]
-        return _ordered(kernel(pixels, *others, *args[images:]), rank, _BACK[rank])
+        pixels = [_dense(a.transpose(last)) for a in args[:images]]
+        return _ordered(kernel(*pixels, *args[images:]), rank, _BACK[rank])
 
     kernel = prepared(name, arrays, prepare, turned_back)
     return function

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 
 from flambeau_native.kernels._common import (
@@ -10,7 +9,6 @@ from flambeau_native.kernels._common import (
     Array,
     Form,
     Kernel,
-    by_pixels,
     compiled,
     form,
     halves_by,
@@ -121,7 +119,8 @@ def _make_batch_norm() -> Kernel:
         run, sizes = find_of_pixels(x.dtype), _of_pixels(x, *channels)
         return run and sizes and (run, (form(x.shape, x.dtype),), sizes[:2])
 
-    return _by_either("batch_norm", "aaaaa", prepare, prepare_pixels)
+    general = otherwise("batch_norm")
+    return prepared("batch_norm", "aaaaa", prepare, general, pixels=prepare_pixels)
 
 
 def _make_batch_norm_train() -> Kernel:
@@ -140,7 +139,8 @@ def _make_batch_norm_train() -> Kernel:
         run, sizes = find_of_pixels(x.dtype), _of_pixels(x, weight, bias)
         return run and sizes and (run, _forms(x, sizes), (*sizes, eps), (0, 1, 2))
 
-    return _by_either("batch_norm_train", "aaas", prepare, prepare_pixels)
+    general = otherwise("batch_norm_train")
+    return prepared("batch_norm_train", "aaas", prepare, general, pixels=prepare_pixels)
 
 
 def _make_batch_norm_backward() -> Kernel:
@@ -160,20 +160,10 @@ def _make_batch_norm_backward() -> Kernel:
         run, sizes = find_of_pixels(x.dtype), _of_pixels(x, grad, *channels)
         return run and sizes and (run, _forms(x, sizes), sizes, (0, 1, 2))
 
-    return _by_either("batch_norm_backward", "aaaaa", prepare, prepare_pixels, images=2)
-
-
-def _by_either(
-    name: str,
-    arrays: str,
-    prepare: Callable[..., object],
-    prepare_pixels: Callable[..., object],
-    images: int = 1,
-) -> Kernel:
-    """The kernel `name`, of planes and of pixels."""
-    general = otherwise(name)
-    of_pixels = by_pixels(name, arrays, prepare_pixels, general, images)
-    return prepared(name, arrays, prepare, of_pixels)
+    general = otherwise("batch_norm_backward")
+    return prepared(
+        "batch_norm_backward", "aaaaa", prepare, general, pixels=prepare_pixels, images=2
+    )
 
 
 KERNELS: dict[str, Kernel] = {

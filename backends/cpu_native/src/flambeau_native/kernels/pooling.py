@@ -40,8 +40,17 @@ def _planes(
     return (*shape[:-2], *counts), (prod(shape[:-2]), *shape[-2:], *counts)
 
 
+def _images(
+    shape: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
+) -> tuple[Sizes, Numbers]:
+    """The same of images (N, H, W, C); the number of channels comes after the others."""
+    n, h, w, c = shape
+    found, numbers = _planes((n, h, w), kernel, stride, padding, dilation, ceil_mode)
+    return (*found, c), (*numbers, c) if numbers else ()
+
+
 def _make_max_pool2d() -> Kernel:
-    find = compiled("max_pool2d").get
+    find, find_of_pixels = compiled("max_pool2d").get, compiled("max_pool2d_pixels").get
 
     def prepare(
         x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
@@ -55,7 +64,20 @@ def _make_max_pool2d() -> Kernel:
         forms = form(shape, x.dtype), form(shape, INT64)
         return run, forms, (*numbers, *kernel, *stride, *padding, *dilation)
 
-    return prepared("max_pool2d", "asssss", prepare, otherwise("max_pool2d"))
+    def prepare_pixels(
+        x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
+    ) -> object:
+        run = find_of_pixels(x.dtype)
+        if run is None or not x.size or x.ndim != 4 or x.shape[1] * x.shape[2] >= _LARGEST:
+            return None
+        shape, numbers = _images(x.shape, kernel, stride, padding, dilation, ceil_mode)
+        if not numbers:
+            return None
+        forms = form(shape, x.dtype), form(shape, INT64)
+        return run, forms, (*numbers, *kernel, *stride, *padding, *dilation)
+
+    general = otherwise("max_pool2d")
+    return prepared("max_pool2d", "asssss", prepare, general, pixels=prepare_pixels)
 
 
 def _windows(size: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> tuple[Array, Array]:
@@ -119,6 +141,7 @@ def _make_adaptive_max_pool(name: str) -> Kernel:
 
 def _make_max_pool2d_backward() -> Kernel:
     find = compiled("max_pool2d_backward").get
+    find_of_pixels = compiled("max_pool2d_pixels_backward").get
 
     def prepare(grad: Array, indices: Array, input_shape: Sizes) -> object:
         run = find(grad.dtype)
@@ -127,13 +150,22 @@ def _make_max_pool2d_backward() -> Kernel:
         size, planes = prod(input_shape[-2:]), prod(input_shape[:-2])
         return run, (form(input_shape, grad.dtype),), (planes, size, grad.size // planes)
 
+    def prepare_pixels(grad: Array, indices: Array, input_shape: Sizes) -> object:
+        run = find_of_pixels(grad.dtype)
+        if run is None or not grad.size or grad.ndim != 4 or indices.dtype != INT64:
+            return None
+        n, c, h, w = input_shape
+        numbers = n, h * w, grad.shape[1] * grad.shape[2], c
+        return run, (form((n, h, w, c), grad.dtype),), numbers
+
+    general = otherwise("max_pool2d_backward")
     return prepared(
-        "max_pool2d_backward", "aas", prepare, otherwise("max_pool2d_backward"), packs=True
+        "max_pool2d_backward", "aas", prepare, general, True, pixels=prepare_pixels, images=2
     )
 
 
 def _make_avg_pool2d() -> Kernel:
-    find = compiled("avg_pool2d").get
+    find, find_of_pixels = compiled("avg_pool2d").get, compiled("avg_pool2d_pixels").get
 
     def prepare(
         x: Array,
@@ -153,11 +185,31 @@ def _make_avg_pool2d() -> Kernel:
         steps = (*kernel, *stride, *padding, count_include_pad, divisor_override or 0)
         return run, (form(shape, x.dtype),), (*numbers, *steps)
 
-    return prepared("avg_pool2d", "assssss", prepare, otherwise("avg_pool2d"))
+    def prepare_pixels(
+        x: Array,
+        kernel: Pair,
+        stride: Pair,
+        padding: Pair,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> object:
+        run = find_of_pixels(x.dtype)
+        if run is None or not x.size or x.ndim != 4:
+            return None
+        shape, numbers = _images(x.shape, kernel, stride, padding, (1, 1), ceil_mode)
+        if not numbers:
+            return None
+        steps = (*kernel, *stride, *padding, count_include_pad, divisor_override or 0)
+        return run, (form(shape, x.dtype),), (*numbers, *steps)
+
+    general = otherwise("avg_pool2d")
+    return prepared("avg_pool2d", "assssss", prepare, general, pixels=prepare_pixels)
 
 
 def _make_avg_pool2d_backward() -> Kernel:
     find = compiled("avg_pool2d_backward").get
+    find_of_pixels = compiled("avg_pool2d_pixels_backward").get
 
     def prepare(
         grad: Array,
@@ -176,8 +228,26 @@ def _make_avg_pool2d_backward() -> Kernel:
         rest = (prod(input_shape[:-2]), *sizes, count_include_pad, divisor_override or 0)
         return run, (form(input_shape, grad.dtype),), rest
 
+    def prepare_pixels(
+        grad: Array,
+        input_shape: Sizes,
+        kernel: Pair,
+        stride: Pair,
+        padding: Pair,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> object:
+        run = find_of_pixels(grad.dtype)
+        if run is None or not grad.size or grad.ndim != 4:
+            return None
+        n, c, h, w = input_shape
+        how = (*kernel, *stride, *padding, count_include_pad, divisor_override or 0)
+        return run, (form((n, h, w, c), grad.dtype),), (n, h, w, *grad.shape[1:], *how)
+
+    general = otherwise("avg_pool2d_backward")
     return prepared(
-        "avg_pool2d_backward", "asssssss", prepare, otherwise("avg_pool2d_backward"), packs=True
+        "avg_pool2d_backward", "asssssss", prepare, general, True, pixels=prepare_pixels
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import set_recording
@@ -62,8 +62,8 @@ class Op:
         promotes: ``"float"`` if integers become the default float first, ``"integer"`` if bools
             become int64, ``"any"``, or None.
         integral: whether it takes integers and bools only.
-        ordered_by: how many of its first operands decide whether results have channels last, as
-            they have on devices with strides if one of those has; 0 if none does.
+        ordered_by: the places of the operands that decide whether results have channels last, as
+            they have on devices with strides if one of those has; declared by their names.
         joint: the places of the inputs that `jointly` names; `joint_zeros`: what it says of zeros.
         run: what a call does; public functions name it, which spares them looking for `__call__`.
         head: a call for the first of several results, which makes others if they are to be kept.
@@ -85,7 +85,7 @@ class Op:
         refuses_complex: str | None = None,
         integral: bool = False,
         results: int = 1,
-        ordered_by: int = 0,
+        ordered_by: Sequence[str] = (),
     ) -> None:
         self.body = body
         self.name = body.__name__.lstrip("_")
@@ -98,11 +98,11 @@ class Op:
         self.refuses_complex = refuses_complex
         self.integral = integral
         self.results = results
-        self.ordered_by = ordered_by
         self.missing_reason: str | None = None
         self.samplers: tuple[Callable[[Any], Any], tuple[D.dtype, ...]] | None = None
         self.checks: Callable[..., None] | None = None
         self.params = parameters(body)
+        self.ordered_by = tuple([self.params.index(name) for name in ordered_by])
         self.filling_params: tuple[str, ...] | None = None
         if "generator" in self.params:
             told = [name for name in self.params if name not in ("shape", "dtype")]

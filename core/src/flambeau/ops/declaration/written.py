@@ -242,7 +242,7 @@ def by_order(
 ) -> Callable[..., Any]:
     """`kernel`, but `otherwise` where one of the operands that order the results has gaps."""
     names = [f"a{i}" for i in range(len(op.params))]
-    rows = " and ".join([f"is_contiguous({name})" for name in names[: op.ordered_by]])
+    rows = " and ".join([f"is_contiguous(a{i})" for i in op.ordered_by])
     text = _ORDERED.format(args=", ".join(names), rows=rows)
     names_of_kept = {"kernel": kernel, "otherwise": otherwise, "is_contiguous": is_contiguous}
     return compiled(text, names_of_kept, f"{op.name}, in order")

@@ -175,7 +175,7 @@ def _double_backward(
     return F.cast_like(over_grad, grad), over_input, over_weight, over_mean, over_r
 
 
-@composite(title="NativeBatchNormBackward0", ordered_by=1)
+@composite(title="NativeBatchNormBackward0", ordered_by=["input"])
 def _batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor
 ) -> Tensor:
@@ -231,7 +231,7 @@ def _(F, g, input, weight, mean):
     return _scale(F, weight, _centred_total(F, g, input, mean))
 
 
-@composite(results=3, title="NativeBatchNormBackward0", ordered_by=1)
+@composite(results=3, title="NativeBatchNormBackward0", ordered_by=["input"])
 def _batch_norm_train(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -250,7 +250,7 @@ def _(F, g, input, weight, result1, result2):
     return _train_gradient(F, _batch_axes(input.shape), g, grads, input, result1, result2)
 
 
-@composite(results=3, title="NativeBatchNormBackwardBackward0", ordered_by=1)
+@composite(results=3, title="NativeBatchNormBackwardBackward0", ordered_by=["input"])
 def _batch_norm_backward(
     grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, invstd: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:

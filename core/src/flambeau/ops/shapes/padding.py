@@ -15,7 +15,7 @@ from flambeau.ops.declaration.table import composite
 from flambeau.ops.shapes.movement import cat
 
 
-@composite(ordered_by=1)
+@composite(ordered_by=["self"])
 def _constant_pad_nd(self: Tensor, pad: tuple[tuple[int, int], ...], value: complex) -> Tensor:
     """`value` before and after each dimension, as often as `pad` says; negative numbers crop."""
     result = self

@@ -181,7 +181,7 @@ def _largest_of_spans(x: Tensor, wanted: Sizes) -> tuple[Tensor, Tensor]:
     return run(x, wanted)
 
 
-@composite(results=2, ordered_by=1)
+@composite(results=2, ordered_by=["input"])
 def _adaptive_max_pool2d(input: Tensor, output_size: Pair) -> tuple[Tensor, Tensor]:
     """The largest element of each window and its position in H·W."""
     dims = [_places(m, o) for m, o in zip(input.shape[2:], output_size, strict=True)]

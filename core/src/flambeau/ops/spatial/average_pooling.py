@@ -140,7 +140,7 @@ def _demands_of_windows(
     check_shape("avg_pool backward", "grad", grad, (*input_shape[:-rank], *counts))
 
 
-@composite(title="AvgPool2DBackward0", ordered_by=1)
+@composite(title="AvgPool2DBackward0", ordered_by=["input"])
 def _avg_pool2d(
     input: Tensor,
     kernel_size: Pair,
@@ -168,7 +168,7 @@ def _(
     )
 
 
-@composite(title="AvgPool2DBackwardBackward0", ordered_by=1)
+@composite(title="AvgPool2DBackwardBackward0", ordered_by=["grad"])
 def _avg_pool2d_backward(
     grad: Tensor,
     input_shape: tuple[int, ...],

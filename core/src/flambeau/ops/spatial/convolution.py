@@ -111,7 +111,7 @@ def _summed_over_positions(
     return cast(total, grad.dtype).reshape(weight_shape)
 
 
-@composite(title="ConvolutionBackward0", ordered_by=2)
+@composite(title="ConvolutionBackward0", ordered_by=["input", "weight"])
 def _conv2d(
     input: Tensor,
     weight: Tensor,
@@ -143,7 +143,7 @@ def _(F, g):
     return F.sum(g, (0, 2, 3), False)
 
 
-@composite(title="ConvolutionBackwardBackward0", ordered_by=2)
+@composite(title="ConvolutionBackwardBackward0", ordered_by=["grad", "weight"])
 def _conv2d_input_grad(
     grad: Tensor,
     weight: Tensor,
@@ -201,7 +201,7 @@ def _(F, g, grad, input_shape, stride, padding, dilation, groups):
     return F.conv2d_input_grad(grad, g, input_shape, stride, padding, dilation, groups)
 
 
-@composite(title="ConvolutionBackward0", ordered_by=2)
+@composite(title="ConvolutionBackward0", ordered_by=["input", "weight"])
 def _conv3d(
     input: Tensor,
     weight: Tensor,
@@ -233,7 +233,7 @@ def _(F, g):
     return F.sum(g, (0, 2, 3, 4), False)
 
 
-@composite(title="ConvolutionBackwardBackward0", ordered_by=2)
+@composite(title="ConvolutionBackwardBackward0", ordered_by=["grad", "weight"])
 def _conv3d_input_grad(
     grad: Tensor,
     weight: Tensor,

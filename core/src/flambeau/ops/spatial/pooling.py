@@ -78,7 +78,7 @@ def largest(input: Tensor, dims: list[Places]) -> tuple[Tensor, Tensor]:
     return values, indices
 
 
-@composite(results=2, title="MaxPool2DWithIndicesBackward0", ordered_by=1)
+@composite(results=2, title="MaxPool2DWithIndicesBackward0", ordered_by=["input"])
 def _max_pool2d(
     input: Tensor, kernel_size: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
 ) -> tuple[Tensor, Tensor]:
@@ -95,7 +95,7 @@ def _(F, g, input_shape, result1):
     return F.max_pool2d_backward(g[0], result1, input_shape)
 
 
-@composite(title="MaxPool2DWithIndicesBackwardBackward0", ordered_by=1)
+@composite(title="MaxPool2DWithIndicesBackwardBackward0", ordered_by=["indices"])
 def _max_pool2d_backward(grad: Tensor, indices: Tensor, input_shape: tuple[int, ...]) -> Tensor:
     """The gradient of each window, added at the position of its maximum."""
     n, c, height, width = input_shape
@@ -120,7 +120,7 @@ def _(F, g):
     return None
 
 
-@composite(results=2, title="MaxPool3DWithIndicesBackward0", ordered_by=1)
+@composite(results=2, title="MaxPool3DWithIndicesBackward0", ordered_by=["input"])
 def _max_pool3d(
     input: Tensor,
     kernel_size: Triple,

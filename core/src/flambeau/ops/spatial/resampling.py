@@ -32,7 +32,7 @@ def _at(places: Sequence[int], dim: int, like: Tensor) -> tuple[Tensor | None, .
     return *(None,) * dim, tensor(list(places), dtype=D.int64, device=like.device)
 
 
-@composite(title="UpsampleBackward0", ordered_by=1)
+@composite(title="UpsampleBackward0", ordered_by=["input"])
 def _resample(input: Tensor, dim: int, places: Places, weights: Weights) -> Tensor:
     """Σ_t weights[t][i] · input[places[t][i]] along `dim`; without weights the one tap itself."""
     if weights is None:
@@ -51,7 +51,7 @@ def _(F, g, input_shape, dim, places, weights):
     return F.resample_backward(g, dim, input_shape[dim], places, weights)
 
 
-@composite(title="UpsampleBackwardBackward0", ordered_by=1)
+@composite(title="UpsampleBackwardBackward0", ordered_by=["grad"])
 def _resample_backward(
     grad: Tensor, dim: int, size: int, places: Places, weights: Weights
 ) -> Tensor:
