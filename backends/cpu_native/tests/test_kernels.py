@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from itertools import product
+from itertools import permutations, product
 
 import ml_dtypes
 import numpy as np
@@ -562,6 +562,20 @@ def test_reductions_pass_nan_and_infinity_on(name):
 def test_running_sums(shape, dim):
     for dtype in DTYPES:
         agree("cumsum", numbers(shape, dtype), dim, scale=30)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, np.float16])
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "nansum"])
+def test_reductions_of_any_order_of_memory(name, dtype):
+    x = np.round(numbers((2, 3, 4, 5), dtype)).clip(-1, 1)  # whose sums are exact
+    x[0, 1, 2, 3] = 1 if name == "mean" else np.nan
+    for order in permutations(range(4)):
+        turned = np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
+        for dims in ((0,), (3, 1), (2, 3), (0, 2, 3), (0, 1, 2, 3)):
+            for keepdim in (False, True):
+                found = COMPILED[name](turned, dims, keepdim)
+                np.testing.assert_array_equal(found, NUMPY[name](x, dims, keepdim))
+                assert np.asarray(found).flags.c_contiguous
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -69,12 +69,19 @@ def reduction(
     def general(a: Array, dims: Dims, keepdim: bool) -> Any:
         if find(a.dtype) is not None and a.size:
             rank = a.ndim
-            if a.flags.f_contiguous and not a.flags.c_contiguous:
+            if not a.flags.c_contiguous:
                 # In the order of memory: W.t() over its rows has the bits of W over its columns.
-                flipped = kernel(a.T, tuple(sorted(rank - 1 - d for d in dims)), keepdim)
-                return np.asarray(flipped.T, order="C")
+                order = sorted(range(rank), key=a.strides.__getitem__, reverse=True)
+                moved = a.transpose(order)
+                if not moved.flags.c_contiguous:
+                    return elsewhere(a, dims, keepdim)
+                places = tuple([i for i, d in enumerate(order) if d in dims])
+                back = [order.index(d) for d in range(rank)]
+                found = np.asarray(kernel(moved, places, True).transpose(back), order="C")
+                left = [n for d, n in enumerate(a.shape) if d not in dims]
+                return found if keepdim else found.reshape(left)
             of_channels = divides and not mean and rank > 2 and _is_of_channels(dims, rank)
-            if of_channels and a.flags.c_contiguous:
+            if of_channels:
                 of_images = kernel(a, (0,), False)
                 found = kernel(of_images, tuple(range(1, rank - 1)), False)
                 return found.reshape([1, -1, *[1] * (rank - 2)]) if keepdim else found

@@ -139,8 +139,11 @@ def _means(where: str, input: Tensor, output_size: object, rank: int) -> Tensor:
     size = _checked(where, x, output_size, rank)
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
+    first = x.dim() - rank
+    if rank > 1 and max(size) == min(size) == 1:
+        return x.mean(tuple(range(first, x.dim())), True)
     result = x
-    for dim, wanted in enumerate(size, x.dim() - rank):
+    for dim, wanted in enumerate(size, first):
         if wanted != x.shape[dim]:
             result = _window_means(result, dim, wanted)
     if result is x:
