@@ -11,6 +11,8 @@ static void windows_step(const void *context, int64_t begin, int64_t end);
 typedef void Box(const void *context, const void *volume, const int64_t *from, const int64_t *to, void *value,
                  int64_t *place);
 static Box max_box_v;
+/* The sum of `rows` rows of n numbers, which begin `apart` from each other. */
+static float sum_box_v(const float *x, int64_t rows, int64_t n, int64_t apart);
 #if HAS_AVX512
 #define IS_QUARTERED has_avx512()
 #else
@@ -31,6 +33,14 @@ INLINE int reach(int64_t count, int64_t step, int64_t taps, int64_t apart, int64
 
 #if HAS_AVX512
 #define MASK_OF(count) ((__mmask16)((count) >= 16 ? 0xFFFF : (1u << ((count) > 0 ? (count) : 0)) - 1))
+
+/* sum_box_f32, sixteen numbers at once. */
+AVX512 static float sum_box_v(const float *x, int64_t rows, int64_t n, int64_t apart) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int64_t row = 0; row < rows; row++, x += apart)
+        for (int64_t i = 0; i < n; i += 16) sum += _mm512_maskz_loadu_ps(MASK_OF(n - i), x + i);
+    return _mm512_reduce_add_ps(sum);
+}
 
 /* max_box_f32 of windows without gaps in a line: sixteen numbers are compared at once, of which seldom
    one is greater, or a NaN. */
@@ -211,6 +221,10 @@ AVX512 static void windows_step(const void *context, int64_t begin, int64_t end)
     }
 }
 #else
+static float sum_box_v(const float *x, int64_t rows, int64_t n, int64_t apart) {
+    return sum_box_f32(x, rows, n, apart);
+}
+
 static void quartered_step(const void *context, int64_t begin, int64_t end) {
     max_pool2d_step_f32(context, begin, end);
 }

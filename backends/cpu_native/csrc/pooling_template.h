@@ -10,6 +10,9 @@ typedef struct {
     Flag *outside; /* becomes 1 where a step finds a place out of range */
 } NAME(Pool);
 
+/* Whether the windows of a line are few and wide, and better taken one by one than tap by tap. */
+INLINE int NAME(are_few)(const NAME(Pool) * c) { return c->ow < c->kw || (c->sw > 2 && c->ow < 2 * c->kw); }
+
 /* The windows [*first, *last) of a row whose element at `offset` from their start lies inside. */
 INLINE void NAME(inside)(const NAME(Pool) * c, int64_t offset, int64_t *first, int64_t *last) {
     *first = offset >= 0 ? 0 : (-offset + c->sw - 1) / c->sw;
@@ -157,23 +160,6 @@ static void NAME(max_pool2d_pixels)(const Args *k) {
           team(k, times(n[0] * c.oh * c.ow * c.channels, times(c.kh, c.kw))));
 }
 
-static void NAME(max_pool2d)(const Args *k) {
-    const int64_t *n = k->n;
-    NAME(Pool) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2], .h = n[1], .w = n[2],
-                    .oh = n[3], .ow = n[4], .kh = n[5], .kw = n[6], .sh = n[7], .sw = n[8],
-                    .ph = n[9], .pw = n[10], .dh = n[11], .dw = n[12]};
-    if (!NAME(are_windows)(k, &c)) return;
-    Step step = NAME(max_pool2d_step);
-    if (IS_QUARTERED && sizeof(T) == 4 && c.kh == 2 && c.kw == 2 && c.sh == 2 && c.sw == 2 &&
-        !c.ph && !c.pw && c.dh == 1 && c.dw == 1 && 2 * c.oh <= c.h && 2 * c.ow <= c.w)
-        step = c.w <= 16 && 2 * c.ow == c.w && 2 * c.oh == c.h && !(c.h * c.w & (c.h * c.w - 1))
-                   ? few_columns_step
-                   : quartered_step;
-    else if (IS_QUARTERED && sizeof(T) == 4 && c.sw <= 2 && c.kw <= WIDEST)
-        step = windows_step;
-    split(step, &c, n[0] * c.oh, team(k, times(n[0] * c.oh * c.ow, times(c.kh, c.kw))));
-}
-
 /* The greatest number of a line; whether one of its numbers is a NaN. */
 INLINE T NAME(line_max)(const T *restrict x, int64_t n, int *has_nan) {
     T best = x[0];
@@ -221,6 +207,56 @@ WIDE static void NAME(max_box)(const void *context, const void *volume, const in
     }
     *(T *)value = best;
     *place = at;
+}
+
+/* Windows of a plane one by one; where they are whole rows, these are one line. */
+WIDE static void NAME(max_few_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Pool) *c = context;
+    Box *const max = IS_QUARTERED && sizeof(T) == 4 && c->dw == 1 ? max_box_v : NAME(max_box);
+    const NAME(Boxes) plane = {.size = {1, c->h, c->w}, .step = {1, c->dh, c->dw}};
+    const NAME(Boxes) line = {.size = {1, 1, c->h * c->w}, .step = {1, 1, 1}};
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t top = row % c->oh * c->sh - c->ph;
+        const T *x = c->x + row / c->oh * c->h * c->w;
+        int64_t upper, lower, left, right;
+        NAME(taps_inside)(top, c->dh, c->kh, c->h, &upper, &lower);
+        for (int64_t i = 0; i < c->ow; i++) {
+            const int64_t start = i * c->sw - c->pw;
+            T *best = c->out + row * c->ow + i;
+            int64_t *place = c->places + row * c->ow + i;
+            NAME(taps_inside)(start, c->dw, c->kw, c->w, &left, &right);
+            if (upper >= lower || left >= right) {
+                *best = (T)-INFINITY;
+                *place = NAME(nowhere)(c, top, start);
+                continue;
+            }
+            const int64_t from[3] = {0, top + upper * c->dh, start + left * c->dw};
+            const int64_t to[3] = {1, top + (lower - 1) * c->dh + 1, start + (right - 1) * c->dw + 1};
+            if (c->dh == 1 && c->dw == 1 && right - left == c->w) {
+                const int64_t first[3] = {0, 0, from[1] * c->w}, last[3] = {1, 1, to[1] * c->w};
+                max(&line, x, first, last, best, place);
+            } else {
+                max(&plane, x, from, to, best, place);
+            }
+        }
+    }
+}
+
+static void NAME(max_pool2d)(const Args *k) {
+    const int64_t *n = k->n;
+    NAME(Pool) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2], .h = n[1], .w = n[2],
+                    .oh = n[3], .ow = n[4], .kh = n[5], .kw = n[6], .sh = n[7], .sw = n[8],
+                    .ph = n[9], .pw = n[10], .dh = n[11], .dw = n[12]};
+    if (!NAME(are_windows)(k, &c)) return;
+    Step step = NAME(are_few)(&c) ? NAME(max_few_step) : NAME(max_pool2d_step);
+    if (IS_QUARTERED && sizeof(T) == 4 && c.kh == 2 && c.kw == 2 && c.sh == 2 && c.sw == 2 &&
+        !c.ph && !c.pw && c.dh == 1 && c.dw == 1 && 2 * c.oh <= c.h && 2 * c.ow <= c.w)
+        step = c.w <= 16 && 2 * c.ow == c.w && 2 * c.oh == c.h && !(c.h * c.w & (c.h * c.w - 1))
+                   ? few_columns_step
+                   : quartered_step;
+    else if (IS_QUARTERED && sizeof(T) == 4 && c.sw <= 2 && c.kw <= WIDEST && 2 * c.ow > c.kw)
+        step = windows_step;
+    split(step, &c, n[0] * c.oh, team(k, times(n[0] * c.oh * c.ow, times(c.kh, c.kw))));
 }
 
 WIDE static void NAME(max_boxes_step)(const void *context, int64_t begin, int64_t end) {
@@ -331,32 +367,56 @@ INLINE void NAME(add_tap)(const T *restrict x, T *restrict sum, int64_t n, int64
     for (int64_t i = 0; i < n; i++) sum[i] += x[i * stride];
 }
 
+WIDE static T NAME(sum_box)(const T *x, int64_t rows, int64_t n, int64_t apart) {
+    T sum = 0;
+    for (int64_t row = 0; row < rows; row++, x += apart) {
+#pragma omp simd reduction(+ : sum)
+        for (int64_t i = 0; i < n; i++) sum += x[i];
+    }
+    return sum;
+}
+
+/* The rows [upper, lower) of each window of a line, added up window by window. */
+INLINE void NAME(add_boxes)(const NAME(Pool) * c, const T *x, T *sum, int64_t upper, int64_t lower) {
+    const int is_quick = IS_QUARTERED && sizeof(T) == 4;
+    for (int64_t i = 0; i < c->ow; i++) {
+        int64_t left, right;
+        NAME(taps_inside)(i * c->sw - c->pw, 1, c->kw, c->w, &left, &right);
+        const T *from = x + upper * c->w + i * c->sw - c->pw + left;
+        const int are_rows = right - left == c->w;
+        const int64_t n = are_rows ? (lower - upper) * c->w : right - left, rows = are_rows ? 1 : lower - upper;
+        if (upper >= lower || left >= right) continue;
+        sum[i] = is_quick ? (T)sum_box_v((const void *)from, rows, n, c->w) : NAME(sum_box)(from, rows, n, c->w);
+    }
+}
+
+/* Those rows added up tap by tap. */
+INLINE void NAME(add_taps)(const NAME(Pool) * c, const T *x, T *sum, int64_t upper, int64_t lower) {
+    int64_t left, right;
+    NAME(taps_of_row)(c, &left, &right);
+    for (int64_t row = upper; row < lower; row++)
+        for (int64_t j = left; j < right; j++) {
+            int64_t first, last;
+            NAME(inside)(c, j - c->pw, &first, &last);
+            const T *from = x + row * c->w + first * c->sw + j - c->pw;
+            if (first >= last) continue;
+            if (c->sw == 1) NAME(add_tap)(from, sum + first, last - first, 1);
+            else if (c->sw == 2) NAME(add_tap)(from, sum + first, last - first, 2);
+            else NAME(add_tap)(from, sum + first, last - first, c->sw);
+        }
+}
+
 WIDE static void NAME(avg_pool2d_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Pool) *c = context;
     for (int64_t line = begin; line < end; line++) {
-        const int64_t plane = line / c->oh, y = line % c->oh;
+        const int64_t plane = line / c->oh, y = line % c->oh, top = y * c->sh - c->ph;
         const T *x = c->x + plane * c->h * c->w;
         T *sum = c->out + line * c->ow;
         for (int64_t i = 0; i < c->ow; i++) sum[i] = 0;
-        int64_t upper, lower, left, right;
-        NAME(taps_inside)(y * c->sh - c->ph, 1, c->kh, c->h, &upper, &lower);
-        NAME(taps_of_row)(c, &left, &right);
-        for (int64_t i = upper; i < lower; i++) {
-            const int64_t row = y * c->sh - c->ph + i;
-            for (int64_t j = left; j < right; j++) {
-                int64_t first, last;
-                NAME(inside)(c, j - c->pw, &first, &last);
-                const T *from = x + row * c->w + first * c->sw + j - c->pw;
-                if (first >= last) continue;
-                if (c->sw == 1) {
-                    NAME(add_tap)(from, sum + first, last - first, 1);
-                } else if (c->sw == 2) {
-                    NAME(add_tap)(from, sum + first, last - first, 2);
-                } else {
-                    NAME(add_tap)(from, sum + first, last - first, c->sw);
-                }
-            }
-        }
+        int64_t upper, lower;
+        NAME(taps_inside)(top, 1, c->kh, c->h, &upper, &lower);
+        if (NAME(are_few)(c)) NAME(add_boxes)(c, x, sum, top + upper, top + lower);
+        else NAME(add_taps)(c, x, sum, top + upper, top + lower);
         const int64_t rows = NAME(extent)(y, c->h, c->kh, c->sh, c->ph, c->include_pad);
         for (int64_t i = 0; i < c->ow; i++) {
             int64_t columns = NAME(extent)(i, c->w, c->kw, c->sw, c->pw, c->include_pad);
