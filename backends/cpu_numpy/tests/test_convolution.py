@@ -113,3 +113,26 @@ def test_results_own_their_memory() -> None:
     assert owns(KERNELS["conv2d_input_grad"](out, weight, x.shape, *args))
     assert owns(KERNELS["conv2d_weight_grad"](out, x, weight.shape, *args))
     assert out.dtype == DTYPES["float32"]
+
+
+@pytest.mark.parametrize("images", [1, 2, 5])
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (8, 8), (5, 13)])
+@pytest.mark.parametrize(("channels", "features"), [(1, 1), (3, 40), (40, 3), (24, 24)])
+def test_convolution_of_single_pixels_is_the_sum_of_their_products(
+    images: int, size: tuple[int, int], channels: int, features: int
+) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(images, channels, *size))
+    weight, bias = random.normal(size=(features, channels, 1, 1)), random.normal(size=features)
+    how = ((1, 1), (0, 0), (1, 1), 1)
+    found = KERNELS["conv2d"](x, weight, bias, *how)
+    wanted = np.einsum("nchw,ocij->nohw", x, weight) + bias[:, None, None]
+    np.testing.assert_allclose(found, wanted, 1e-12, 1e-12)
+    assert found.flags.c_contiguous
+    grad = random.normal(size=found.shape)
+    over = KERNELS["conv2d_input_grad"](grad, weight, x.shape, *how)
+    np.testing.assert_allclose(over, np.einsum("nohw,ocij->nchw", grad, weight), 1e-12, 1e-12)
+    assert over.flags.c_contiguous
+    over = KERNELS["conv2d_weight_grad"](grad, x, weight.shape, *how)
+    wanted = np.einsum("nohw,nchw->oc", grad, x).reshape(weight.shape)
+    np.testing.assert_allclose(over, wanted, 1e-12, 1e-12)

@@ -228,6 +228,35 @@ def test_small_convolutions_of_single_pixels_are_left_to_products(monkeypatch, h
     check(case, demanded=not is_left)
 
 
+ROWS = [  # images of few pixels, of which each is a row of channels; and beyond them
+    ((images, channels, h, w), features, (1, 1), (1, 1), (0, 0), (1, 1), 1)
+    for images, channels, (h, w), features in product(
+        (1, 2, 5), (1, 24, 130), ((1, 1), (2, 2), (8, 8), (5, 13)), (1, 17)
+    )
+]
+
+
+@pytest.mark.parametrize("case", [*ROWS, ((20, 512, 2, 2), 512, *ROWS[0][2:])], ids=str)
+def test_products_of_the_pixels_of_tiny_images_agree_with_float64(case):
+    check(case, demanded=False)
+    for name, arguments in calls(case, bias=True).items():
+        given = cast(arguments, np.float32)
+        last = [
+            np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+            if isinstance(a, np.ndarray) and a.ndim == 4
+            else a
+            for a in given
+        ]
+        np.testing.assert_allclose(KERNELS[name](*last), KERNELS[name](*given), 1e-5, 1e-4)
+
+
+@pytest.mark.parametrize("image", [(0, 3, 1, 1), (0, 3, 2, 2), (2, 0, 1, 1), (0, 0, 1, 1)])
+def test_no_tiny_images_give_what_numpy_gives_in_float64(image):
+    for name, arguments in calls((image, 4, *ROWS[0][2:]), bias=True).items():
+        found = KERNELS[name](*cast(arguments, np.float32))
+        np.testing.assert_array_equal(found, NUMPY[name](*arguments).astype(np.float32))
+
+
 def test_nan_and_infinity_reach_the_pixels_that_see_them_and_no_others():
     x, weight = np.zeros((1, 16, 6, 6), np.float32), np.ones((16, 16, 3, 3), np.float32)
     x[0, 3, 1, 1], x[0, 5, 5, 5] = np.nan, np.inf

@@ -5,6 +5,7 @@ They change with the kernels: a package that takes some requires the version it 
 
 from __future__ import annotations
 
+from flambeau_numpy.kernels.convolution import is_of_rows, of_rows
 from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY
 from flambeau_numpy.kernels.linalg import (
     SMALL,
@@ -31,6 +32,7 @@ __all__ = [
     "any_addmm",
     "any_linear",
     "is_left",
+    "is_of_rows",
     "large_cat",
     "large_matmul",
     "large_stack",
@@ -41,6 +43,7 @@ __all__ = [
     "make_stack",
     "nadam_rates",
     "next_rates",
+    "of_rows",
     "out_size",
     "rectification",
     "split_decay",

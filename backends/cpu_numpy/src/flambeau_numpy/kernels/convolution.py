@@ -13,6 +13,10 @@ small, all taps are unfolded, for one product.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from flambeau_numpy.allocator import empty
@@ -20,9 +24,14 @@ from flambeau_numpy.casts import is_half, narrow, wide
 from flambeau_numpy.kernels import _depthwise
 from flambeau_numpy.kernels._unfold import Pair, Plan
 from flambeau_numpy.kernels._volumes import Stack, Triple
+from flambeau_numpy.kernels.linalg import linear, matmul
 from flambeau_numpy.pointwise import Array
 from flambeau_numpy.products import asking, multiply
 from flambeau_numpy.silence import quiet
+
+Sizes = tuple[int, ...]
+
+_FEW = 64  # pixels of an image
 
 
 def _grouped(x: Array, groups: int) -> Array:
@@ -30,7 +39,7 @@ def _grouped(x: Array, groups: int) -> Array:
     return np.ascontiguousarray(x).reshape(n, groups, c // groups, h, w)
 
 
-def _is_product(weight: tuple[int, ...], stride: Pair, padding: Pair, groups: int) -> bool:
+def _is_product(weight: Sizes, stride: Pair, padding: Pair, groups: int) -> bool:
     """Whether a 1×1 kernel sees every pixel: the image itself is the matrix of its columns."""
     plain = weight[2] == weight[3] == groups == stride[0] == stride[1] == 1
     return plain and padding[0] == padding[1] == 0
@@ -40,6 +49,26 @@ def _lines(x: Array) -> Array:
     """Images as matrices with a row for each channel."""
     n, c, h, w = x.shape
     return np.ascontiguousarray(x).reshape(n, c, h * w)
+
+
+def is_of_rows(image: Sizes, weight: Sizes, *geometry: Any) -> bool:
+    """Whether a convolution is the product of a row of channels for each pixel, of tiny images."""
+    pixels, (stride, padding, _, groups) = math.prod(image[2:]), geometry
+    if pixels > _FEW or (pixels > 1 == image[0]) or not pixels or len(image) != 4:
+        return False
+    return _is_product(weight, stride, padding, groups)
+
+
+def of_rows(product: Callable[..., Array], images: Array, *operands: Array | None) -> Array:
+    """What `product` makes of the rows of images and of the other operands, as images."""
+    n, c, h, w = images.shape
+    made = product(images.transpose(0, 2, 3, 1).reshape(-1, c), *operands)
+    return np.ascontiguousarray(made.reshape(n, h, w, made.shape[-1]).transpose(0, 3, 1, 2))
+
+
+def _pixels(x: Array) -> Array:
+    """Images as one matrix with a row for each channel."""
+    return x.swapaxes(0, 1).reshape(x.shape[1], -1)
 
 
 @quiet
@@ -58,6 +87,8 @@ def conv2d(
         wider = conv2d(wide(x), wide(weight), shift, stride, padding, dilation, groups)
         return narrow(wider, x.dtype)
     shape = weight.shape
+    if x.size and is_of_rows(x.shape, shape, stride, padding, dilation, groups):
+        return of_rows(linear, x, weight.reshape(shape[:2]), bias)
     if x.size and _is_product(shape, stride, padding, groups):
         out = empty((x.shape[0], shape[0], *x.shape[2:]), x.dtype)
         multiply(weight.reshape(1, *shape[:2]), _lines(x), out.reshape(*out.shape[:2], -1))
@@ -116,6 +147,9 @@ def conv2d_input_grad(
             wide(grad), wide(weight), input_shape, stride, padding, dilation, groups
         )
         return narrow(wider, grad.dtype)
+    how = stride, padding, dilation, groups
+    if grad.size and weight.size and is_of_rows(grad.shape, weight.shape, *how):
+        return of_rows(matmul, grad, weight.reshape(weight.shape[:2]))
     if grad.size and weight.size and _is_product(weight.shape, stride, padding, groups):
         out = empty(input_shape, grad.dtype)
         turned = weight.reshape(1, *weight.shape[:2]).swapaxes(1, 2)
@@ -167,11 +201,15 @@ def conv2d_weight_grad(
             wide(grad), wide(x), weight_shape, stride, padding, dilation, groups
         )
         return narrow(wider, grad.dtype)
-    # Each image has a gradient of its own until they are added: that must be little memory.
-    few = grad.size and x.size and len(grad) * weight_shape[0] * weight_shape[1] <= 1 << 18
-    if few and _is_product(weight_shape, stride, padding, groups):
-        each = np.matmul(_lines(grad), _lines(x).swapaxes(1, 2))
-        return np.add.reduce(each).reshape(weight_shape)
+    if grad.size and x.size and _is_product(weight_shape, stride, padding, groups):
+        features, channels = weight_shape[:2]
+        if math.prod(x.shape[2:]) * (features + channels) <= features * channels:
+            out = empty((features, channels), grad.dtype)  # what is copied is less than the result
+            return multiply(_pixels(grad), _pixels(x).T, out).reshape(weight_shape)
+        # Each image has a gradient of its own until they are added: that must be little memory.
+        if len(grad) * features * channels <= 1 << 18:
+            each = np.matmul(_lines(grad), _lines(x).swapaxes(1, 2))
+            return np.add.reduce(each).reshape(weight_shape)
     plan = Plan(x.shape, weight_shape, stride, padding, dilation, groups)
     result = np.zeros(weight_shape, grad.dtype)
     if not grad.size or not x.size:

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.extending import BFLOAT16, asking
+from flambeau_numpy.extending import BFLOAT16, asking, parts
 from flambeau_numpy.extending import KERNELS as NUMPY
+from flambeau_onednn.kernels.linalg import KERNELS as PRODUCTS
 from flambeau_onednn.library import onednn
 from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS, FORWARD, Convolution
 from flambeau_onednn.runs import LIMIT, Array, Plans
@@ -26,15 +27,21 @@ THIN = 4
 """Gradients of images of so few channels are faster in NumPy: oneDNN fills blocks of 16."""
 
 SMALL = 1 << 22
-"""Multiplications of a 1×1 convolution below which NumPy's products are faster than one call."""
+"""Multiplications of a 1×1 convolution below which products are faster than one call."""
 
+TINY = 4
+"""Pixels of an image up to which they are so whatever their number."""
+
+_linear, _matmul = (PRODUCTS.get(name, NUMPY[name]) for name in ("linear", "matmul"))
 plans = Plans(LIMIT)
 
 
 def _is_product(image: tuple[int, ...], weight: tuple[int, ...], *geometry: Any) -> bool:
     """Whether a convolution is a few small products of matrices."""
     stride, padding, _, groups = geometry
-    if weight[2:] != (1, 1) or groups != 1 or prod(image) * weight[0] > SMALL:
+    if weight[2:] != (1, 1) or groups != 1:
+        return False
+    if prod(image) * weight[0] > SMALL and prod(image[2:]) > TINY:
         return False
     return tuple(stride) == (1, 1) and tuple(padding) == (0, 0)
 
@@ -75,10 +82,20 @@ def run(
     return plan(*map(np.ascontiguousarray, arrays))
 
 
+def _is_of_rows(image: tuple[int, ...], a: Array, weight: Array, *geometry: Any) -> bool:
+    """Whether the convolution of an image, or its gradient, is one small product of float32."""
+    if not a.dtype == weight.dtype == FLOAT32 or not weight.size:
+        return False
+    shape = weight.shape
+    return parts.is_of_rows(image, shape, *geometry) and _is_product(image, shape, *geometry)
+
+
 def _forward(name: str) -> Callable[..., Array]:
     otherwise = NUMPY[name]
 
     def convolution(x: Array, weight: Array, bias: Array | None, *geometry: object) -> Array:
+        if _is_of_rows(x.shape, x, weight, *geometry):
+            return parts.of_rows(_linear, x, weight.reshape(weight.shape[:2]), bias)
         arrays = (x, weight) if bias is None else (x, weight, bias)
         out = run(FORWARD, arrays, x.shape, weight.shape, *geometry)
         return otherwise(x, weight, bias, *geometry) if out is None else out
@@ -90,6 +107,8 @@ def _input_grad(name: str) -> Callable[..., Array]:
     otherwise = NUMPY[name]
 
     def input_grad(grad: Array, weight: Array, shape: tuple[int, ...], *geometry: object) -> Array:
+        if _is_of_rows(tuple(shape), grad, weight, *geometry):
+            return parts.of_rows(_matmul, grad, weight.reshape(weight.shape[:2]))
         if len(shape) == 4 and shape[1] <= THIN and geometry[-1] == 1:
             return otherwise(grad, weight, shape, *geometry)
         out = run(BACKWARD_DATA, (grad, weight), tuple(shape), weight.shape, *geometry)
