@@ -596,6 +596,29 @@ def test_gradients_are_set_where_a_check_behind_the_pass_fails(leaf, device, kep
     assert run.explain().replays == 5
 
 
+def test_gradients_that_are_dropped_behind_a_check_are_gone_after_every_run(leaf, plain):
+    def make(compiled):
+        table, found = leaf([[1.0], [2.0], [3.0]]), []
+
+        def step(first, second):
+            for places in (first, second):  # two batches, one step: the second is checked late
+                table[places].exp().sum().backward()
+            with fb.no_grad():
+                table.sub_(table.grad)
+            table.grad = None
+            return table.sum()
+
+        run = fb.compile(step) if compiled else step
+        for i in range(5):
+            loss = run(plain([0, i % 3]), plain([1, 2]))
+            found.append((loss.item(), table.tolist(), table.grad))
+        return run, found
+
+    run, found = make(True)
+    assert found == make(False)[1]
+    assert run.explain().replays == 3
+
+
 def test_a_check_does_not_come_before_draws(plain, device):
     drawn, wanted = (fb.Generator(device).manual_seed(3) for _ in range(2))
     f = fb.compile(lambda i: fb.rand(2, device=device, generator=drawn).exp()[i])

@@ -284,7 +284,7 @@ class Entry:
                 if slot is None:
                     raise RefusedError(f"{one.name} takes memory from where it cannot be seen")
                 self.replaced.append((one.holder, slot))
-            if t._grad is not one.grad:
+            if t._grad is not one.grad or id(t) in capture.set:
                 holder = t if type(one.holder) is GradOf else one.holder
                 self.grads_before.append((holder, one.grad is None))
                 self.grads.append((holder, self._gradient(t, one)))
