@@ -619,6 +619,31 @@ def test_gradients_that_are_dropped_behind_a_check_are_gone_after_every_run(leaf
     assert run.explain().replays == 3
 
 
+def test_gradients_that_are_added_to_and_dropped_before_a_check_keep_their_sums(leaf, plain):
+    def make(compiled):
+        w, found = leaf([[1.0], [2.0], [3.0]]), []
+
+        def step(places):
+            (w * w).sum().backward()  # as a generator's loss is, through its judge
+            w.grad = None
+            loss = w[places].exp().sum()
+            loss.backward()
+            return loss
+
+        run = fb.compile(step) if compiled else step
+        for i in range(5):
+            before = w.grad
+            loss = run(plain([i % 3]))
+            found.append((loss.item(), w.grad.tolist(), w.grad._version))
+            if before is not None:
+                found.append((before.tolist(), before._version))
+        return run, found
+
+    run, found = make(True)
+    assert found == make(False)[1]
+    assert run.explain().replays == 3
+
+
 def test_a_check_does_not_come_before_draws(plain, device):
     drawn, wanted = (fb.Generator(device).manual_seed(3) for _ in range(2))
     f = fb.compile(lambda i: fb.rand(2, device=device, generator=drawn).exp()[i])

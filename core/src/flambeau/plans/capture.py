@@ -112,8 +112,8 @@ class Capture:
         self.truths: dict[int, tuple[Any, int]] = {}  # `Reach.truths`, and their versions
         self.leaves: list[tuple[Any, Any]] = []  # tensors that are held, with the same
         self.set: dict[int, Any] = {}  # gradients that a step has set, by tensors
-        self.setting: list[tuple[Step, list[Any]]] = []  # these steps, and of which tensors
-        self.early: set[Step] = set()  # checks of values while one of these was still there
+        self.setting: list[tuple[Step, set[int]]] = []  # these steps, and of which tensors
+        self.early: dict[Step, set[int]] = {}  # by checks, of which tensors they were there still
         self.passes = 0  # how many backward passes the function makes
         # By identities, which others have after them: no callback takes a dead array out, for
         # what interrupts a callback is printed and gone.
@@ -289,15 +289,14 @@ class Capture:
             if grad is self.set.get(id(t), before):
                 continue
             slot = None if grad is None or grad.is_sparse else self.find(grad._a)
-            if slot is not None or grad is None:
+            if slot is not None or (grad is None and self.passes):
                 found.append((t, slot))
                 self.set[id(t)] = grad
         if found:
-            tensors = [t for t, _ in found]
             kernel = partial(_set_gradients, self.be, [(t, slot is None) for t, slot in found])
             given = tuple([slot for _, slot in found if slot is not None])
             self.steps.append(Step("gradients", kernel, given, None, effect=True))
-            self.setting.append((self.steps[-1], tensors))
+            self.setting.append((self.steps[-1], {id(t) for t, _ in found}))
 
     def count(self, tensor: Tensor) -> int:
         """Count a tensor of the host up, in every run; how often that was done in this one."""
@@ -638,11 +637,9 @@ class _Backend(_Watched):
         self, name: str, check: Callable[..., Any], args: tuple[Any, ...], result: Any
     ) -> None:
         capture = self._capture
-        if capture.passes:
-            capture.set_gradients()
+        capture.set_gradients()
         capture.add(name, _of(check, self._be), args, result, effect=True)
-        if any(t._grad is grad for t, grad in capture.grads):
-            capture.early.add(capture.steps[-1])
+        capture.early[capture.steps[-1]] = {id(t) for t, grad in capture.grads if t._grad is grad}
 
     def check_all(self, found: object, value: object, complaint: Callable[[], str]) -> bool:
         """See `checks.check_all`; runs complain in the words of the captured one."""

@@ -288,31 +288,34 @@ class Entry:
                 holder = t if type(one.holder) is GradOf else one.holder
                 self.grads_before.append((holder, one.grad is None))
                 self.grads.append((holder, self._gradient(t, one)))
+        # By the end of a run there may be others.
+        changed = [holder for holder, _ in (*self.bumps, *self.replaced)]
+        self.of_gradients = GradOf in map(type, changed)
 
     def _steps(self) -> list[Step]:
-        """The calls, with one that drops the gradients that the run replaces.
+        """The calls, with those that drop the gradients that the run replaces.
 
-        It comes after the last check that the function makes before it drops them: where such a
-        one raises they are what they were.  So checks come as early as they can.
+        They come after the last check that the function makes before it drops one: where such a
+        one raises it is what it was.  So checks come as early as they can.
         """
-        steps, early = _checked_early(self.capture.steps), self.capture.early
+        steps, capture = _checked_early(self.capture.steps), self.capture
+        setting = dict(capture.setting)
+        last: dict[int, int] = {}  # check before which a gradient is still there
+        first: dict[int, int] = {}  # call that sets one
+        for i, step in enumerate(steps, 1):
+            last.update(dict.fromkeys(capture.early.get(step, ()), i))
+            for key in setting.get(step, ()):
+                first.setdefault(key, i)
         before = {id(one.tensor): one.grad for one in self.seen}
-        read = [holder for holder, *_ in (*self.bumps, *self.replaced)] + self.state
-        kept = {id(holder.of) for holder in read if type(holder) is GradOf}
-        held = [t for t, _ in self.grads if type(t) is not Given]
-        dropped = [t for t in held if before[id(t)] is not None and id(t) not in kept]
-        if not dropped:
-            return steps
-
-        at = max((i for i, s in enumerate(steps, 1) if s in early), default=0)
-        new = {id(t) for step, of in self.capture.setting if step in steps[:at] for t in of}
-        dropped = [t for t in dropped if id(t) not in new]
-
-        def drop() -> None:
-            for t in dropped:
-                t._grad = None
-
-        return [*steps[:at], Step("drop", drop, (), None, effect=True), *steps[at:]]
+        places: dict[int, list[Any]] = {}
+        for t, _ in self.grads:
+            at = last.get(id(t), 0)
+            if type(t) is not Given and before[id(t)] is not None and first.get(id(t), at + 1) > at:
+                places.setdefault(at, []).append(t)
+        for at in sorted(places, reverse=True):
+            drop = partial(_drop, places[at])
+            steps.insert(at, Step("drop", drop, (), None, effect=True))
+        return steps
 
     def _seen_elsewhere(self, t: Any) -> bool:
         """Whether memory without strides has tensors that this run would not renew."""
@@ -455,11 +458,14 @@ class Entry:
         if self.draws or self.written:
             written = [_tensor(holder, given) for holder in self.written]
             again = partial(Moment(self.draws, written).during, again)
+        bumps, replaced = self.bumps, self.replaced
+        if self.of_gradients:
+            bumps, replaced = _held(bumps, given), _held(replaced, given)
         found = self.replay(*[t._a for t in given], *state, *self._numbers())
-        for holder, by in self.bumps:
+        for holder, by in bumps:
             (holder._st or storage_of(_tensor(holder, given))).version += by
         at = self.outputs
-        for holder, _ in self.replaced:
+        for holder, _ in replaced:
             replace(be, _tensor(holder, given), found[at])
             at += 1
         if self.replaced:
@@ -520,6 +526,11 @@ class Entry:
         return form
 
 
+def _drop(tensors: Sequence[Any]) -> None:
+    for t in tensors:
+        t._grad = None
+
+
 def _differ(a: Any, b: Any) -> bool:
     return a is not b and a != b
 
@@ -556,6 +567,11 @@ def _tensor(holder: Any, given: Sequence[Any]) -> Tensor:
     if type(holder) is Given:
         return given[holder]
     return holder.of._grad if type(holder) is GradOf else holder
+
+
+def _held(pairs: Sequence[tuple[Any, int]], given: Sequence[Any]) -> list[tuple[Any, int]]:
+    """These with tensors in the place of what holds them now."""
+    return [(_tensor(holder, given), number) for holder, number in pairs]
 
 
 def _expression(holder: Any, space: dict[str, Any]) -> str:
