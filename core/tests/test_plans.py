@@ -126,7 +126,7 @@ class Counter:
     calls = 0
 
 
-def test_a_function_that_counts_runs_as_it_is(plain):
+def test_a_function_that_counts_has_counted_after_every_run(plain):
     counter = Counter()
 
     @fb.compile
@@ -137,9 +137,25 @@ def test_a_function_that_counts_runs_as_it_is(plain):
     for _ in range(7):
         f(plain([1.0]))
     assert counter.calls == 7
+    assert f.explain().replays == 4
     (_, why) = f.explain().reasons
-    assert "counter" in why
-    assert "count in a tensor" in why
+    assert "counter" in why and "is followed from now on" in why
+
+
+def test_a_function_that_counts_in_a_variable_runs_as_it_is(plain):
+    calls = 0
+
+    @fb.compile
+    def f(x):
+        nonlocal calls
+        calls += 1
+        return x * 2
+
+    for _ in range(7):
+        f(plain([1.0]))
+    assert calls == 7
+    (_, why) = f.explain().reasons
+    assert "calls" in why and "count in a tensor" in why
 
 
 def test_a_list_that_grows_is_an_effect_that_no_plan_has(plain):

@@ -342,6 +342,67 @@ def test_a_step_that_is_scaled_is_left_out_where_gradients_are_not_finite():
     assert compiled[0].explain().replays >= 9
 
 
+class Rectified(optim.Optimizer):
+    """Adam with averages that start unbiased, as it is written by hand: it counts in its state."""
+
+    def __init__(self, params, lr=0.1, betas=(0.9, 0.99), warm=4):
+        super().__init__(params, {"lr": lr, "betas": betas, "warm": warm, "step": 0})
+
+    @fb.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            group["step"] += 1
+            first, second = group["betas"]
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["step"], state["mean"], state["square"] = 0, fb.zeros_like(p), p * 0
+                state["step"] += 1
+                state["mean"].mul_(first).add_(p.grad, alpha=1 - first)
+                state["square"].mul_(second).addcmul_(p.grad, p.grad, value=1 - second)
+                rate = group["lr"] / (1 - first ** state["step"])
+                if group["step"] > group["warm"]:
+                    part = state["square"].sqrt().div_(math.sqrt(1 - second ** state["step"]))
+                    p.addcdiv_(state["mean"], part.add_(1e-8), value=-rate)
+                else:
+                    p.add_(state["mean"], alpha=-rate * min(1.0, group["step"] / group["warm"]))
+
+
+def counted(compiled):
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+    weights = list(model.parameters())
+    optimizer = Rectified(
+        [{"params": weights[:2]}, {"params": weights[2:], "betas": (0.8, 0.9), "warm": 2}]
+    )
+    schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, 20)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(weights, 1.0)
+        optimizer.step()
+        return loss
+
+    run, losses = compiled(step), []
+    for _ in range(20):
+        losses.append(run(fb.randn(5, 4), fb.randint(3, (5,))))
+        schedule.step()
+    state = [fb.tensor(s["step"] / 1) for s in optimizer.state.values()]
+    return losses, [*weights, *state, *(s["mean"] for s in optimizer.state.values())]
+
+
+def test_an_optimiser_written_by_hand_counts_in_every_run():
+    found, compiled = [], []
+    for make in (lambda step: step, lambda step: compiled.append(fb.compile(step)) or compiled[0]):
+        fb.manual_seed(0)
+        losses, weights = counted(make)
+        found.append(([loss.item() for loss in losses], [w.tolist() for w in weights]))
+    assert found[0] == found[1]
+    told = compiled[0].explain()
+    assert told.plans <= 4 and told.replays >= 14, told
+
+
 def test_a_scaler_whose_scale_is_not_chosen_in_the_step_refuses_the_plan():
     model = nn.Linear(2, 1)
     optimizer, scaler = optim.SGD(model.parameters(), lr=0.1), fb.amp.GradScaler("cpu")

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, setitem
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import engine as _engine
@@ -26,17 +26,19 @@ from flambeau._random.generator import Generator
 from flambeau.amp.grad_scaler import GradScaler
 from flambeau.ops.optimisers.optimizer_steps import StepOp
 from flambeau.plans import checks
+from flambeau.plans.followed import Followed, number_of, plainly, sizes_by
 from flambeau.plans.late import settling
 from flambeau.plans.numbers import Counter, Tracked
 from flambeau.plans.skipped import step_unless
 from flambeau.plugin import steps as _steps
 from flambeau.plugin.backend import Backend
 from flambeau.plugin.forks import make_lock
-from flambeau.plugin.plan import Option, Slot, Step
+from flambeau.plugin.plan import Number, Option, Slot, Step
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
+    from flambeau._types.dtype import dtype as DType
     from flambeau._types.native import Array
 
 __all__ = ["Capture", "capturing"]
@@ -114,6 +116,9 @@ class Capture:
         self.set: dict[int, Any] = {}  # gradients that a step has set, by tensors
         self.setting: list[tuple[Step, set[int]]] = []  # these steps, and of which tensors
         self.early: dict[Step, set[int]] = {}  # by checks, of which tensors they were there still
+        self.followed: list[list[Any]] = []  # [mapping, key, number that it holds]
+        self.stand_ins: list[weakref.ref[Any]] = []  # for numbers that follow from these
+        self.decisions: list[tuple[Number, bool]] = []  # by such numbers
         self.passes = 0  # how many backward passes the function makes
         # By identities, which others have after them: no callback takes a dead array out, for
         # what interrupts a callback is printed and gone.
@@ -222,6 +227,8 @@ class Capture:
         """Write a call down."""
         if op in _LISTS:
             args = self._with_numbers(op, args)
+        if self.followed and sizes_by(op, args):
+            self.refuse(f"a number that changes is a size or a place ({op})")
         array, slots = self._array, self._slots
         given = []
         for a in args:
@@ -249,7 +256,7 @@ class Capture:
             return found
         if kind is tuple or kind is list:
             return kind([x if type(x) in _PLAIN else self.reference(x) for x in value])
-        return value.number if isinstance(value, Tracked) else value
+        return value.number if isinstance(value, Tracked) else number_of(value)
 
     def _made(self, result: Any) -> Any:
         if isinstance(result, self._arrays):
@@ -297,6 +304,20 @@ class Capture:
             given = tuple([slot for _, slot in found if slot is not None])
             self.steps.append(Step("gradients", kernel, given, None, effect=True))
             self.setting.append((self.steps[-1], {id(t) for t, _ in found}))
+
+    def set_numbers(self) -> None:
+        """Set, in every run, the numbers that are followed to what they are now."""
+        for entry in self.followed:
+            mapping, key, before = entry
+            held = mapping.get(key)
+            if (number := number_of(held)) is before:
+                continue
+            if type(plainly(held)) not in (int, float):
+                self.refuse(f"{key}, a number that changes, is no number any more")
+                continue
+            kernel = partial(setitem, mapping, key)
+            self.steps.append(Step("set", kernel, (number,), None, effect=True))
+            entry[2] = number
 
     def count(self, tensor: Tensor) -> int:
         """Count a tensor of the host up, in every run; how often that was done in this one."""
@@ -439,6 +460,7 @@ def _listen(be: _bound.BoundBackend, capture: Capture) -> None:
         if other is not None:
             kernels[name] = own[name] if other is one else _listener(name, other, be, whole)
     be.part = _written("slice", be.part, be, True)
+    own["consts"] = {dtype: _Constants(table) for dtype, table in be.consts.items()}
     be.scalar_const = _constant(be, be.scalar_const, capture)
     be.host_array = _of_few(_written("host_array", be.host_array, be, True), capture)
     be.backend = _Backend(be.backend, be, capture)
@@ -451,7 +473,9 @@ def _listen_late(be: BoundBackend, capture: Capture) -> None:
         if (op := own.get(name)) is not None:
             own[name] = _listener(name, op, be, True)
     own["part"] = own["slice"]
-    own.update({name: be.__dict__[name] for name in ("scalar_const", "host_array", "backend")})
+    own.update(
+        {name: be.__dict__[name] for name in ("consts", "scalar_const", "host_array", "backend")}
+    )
     be.settle = settling(be.settle, be, capture)
 
 
@@ -481,9 +505,10 @@ def _written(
         draws = Generator in map(type, args)
         if not whole and not draws:
             return kernel(*args)
+        given = plainly(args) if capture.followed else args
         capture.depth += 1  # as `inside` does, which takes longer than most of what is captured
         try:
-            result = kernel(*args)
+            result = kernel(*given)
         finally:
             capture.depth -= 1
         kind, raw = type(result), False
@@ -502,17 +527,46 @@ def _constant(be: BoundBackend, make: Callable[..., Any], capture: Capture) -> C
     """`BoundBackend.scalar_const`, whose arrays nobody writes to."""
     full = be.full  # written down already
 
-    def run(value: object, dtype: object) -> Any:
+    def run(value: object, dtype: DType) -> Any:
         if isinstance(value, Tracked):
             if capture.listens:
                 return full((), value, dtype)
             value = float(value)
+        if isinstance(value, Followed):
+            number = plainly(value)
+            if capture.listens and not (dtype.category == 1 and type(number) is float):
+                return full((), value, dtype)
+            if capture.listens:
+                capture.refuse("a number that changes is cut to a whole one")
+            value = number
         native = make(value, dtype)
         if capture.listens and capture.find(native) is None:
             capture.constants[capture.slot(native)] = native
         return native
 
     return run
+
+
+class _Constants:
+    """A table of constants by numbers, which has none for those that are followed."""
+
+    def __init__(self, table: dict[Any, Any]) -> None:
+        self._table = table
+
+    def get(self, number: object) -> Any:
+        return None if isinstance(number, Followed) else self._table.get(number)
+
+    def __contains__(self, number: object) -> bool:
+        return self.get(number) is not None
+
+    def __setitem__(self, number: object, native: Any) -> None:
+        self._table[number] = native
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def values(self) -> Any:
+        return self._table.values()
 
 
 def _made_of_data(capture: Capture) -> None:
@@ -638,6 +692,7 @@ class _Backend(_Watched):
     ) -> None:
         capture = self._capture
         capture.set_gradients()
+        capture.set_numbers()
         capture.add(name, _of(check, self._be), args, result, effect=True)
         capture.early[capture.steps[-1]] = {id(t) for t, grad in capture.grads if t._grad is grad}
 

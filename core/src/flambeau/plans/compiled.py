@@ -23,6 +23,7 @@ from flambeau._types import dtype as D
 from flambeau._types.device import default_device
 from flambeau.plans import capture as _capture
 from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
+from flambeau.plans.followed import followed_in, settled
 from flambeau.plans.gradient import captured_backward
 from flambeau.plans.outside import drawn
 from flambeau.plans.reach import Reach, is_plain
@@ -84,6 +85,8 @@ class Compiled:
         self._entries: dict[Any, list[Entry]] = {}
         self._tries: dict[Any, int] = {}
         self._refused: dict[Any, str] = {}
+        self._followed: dict[Any, list[tuple[Any, str]]] = {}  # numbers that change
+        self._constant: set[Any] = set()  # where those that others change cannot be followed
         self._told = Explanation()
         self._repeat: Repeat | None = None  # of the last plan that gives tensors, and no more
         _living.add(self)
@@ -218,7 +221,10 @@ class Compiled:
     ) -> Any:
         told = self._told
         told.captures += 1
-        reach = Reach(self._function, _objects((args, kwargs)))
+        followed, entries = self._followed.get(key, []), self._entries.get(key)
+        others = entries[-1].moved() if entries and key not in self._constant else []
+        followed = [(of, at) for of, at in (*followed, *others) if type(of.get(at)) in (int, float)]
+        reach = Reach(self._function, _objects((args, kwargs)), followed)
         seen = _seen(leaves, reach)
         if not seen:
             why = "there is no tensor among the arguments and within reach"
@@ -244,7 +250,10 @@ class Compiled:
                 if capture.find(t._a) is None:
                     capture.slot(t._a)
             streams = drawn()
-            result = self._function(*args, **kwargs)
+            with followed_in(capture, followed):
+                result = self._function(*args, **kwargs)
+            if followed:
+                result = settled(result, capture)
             if drawn() != streams:
                 reach.refuse("random numbers of Python's or NumPy's were drawn")
             backward = None
@@ -257,7 +266,11 @@ class Compiled:
         except RefusedError as refused:
             why = str(refused)
             told.reasons[why] = told.reasons.get(why, 0) + 1
-            if refused.lasting or self._tries[key] > _TRIES:
+            if refused.moved:
+                self._followed[key] = [*followed, *refused.moved]
+            elif others:
+                self._constant.add(key)
+            elif refused.lasting or self._tries[key] > _TRIES:
                 self._refused[key] = why
             if self._whole and key in self._refused:
                 raise RuntimeError(f"no plan, since {why}") from None
@@ -266,6 +279,7 @@ class Compiled:
             if collects:
                 gc.enable()
         self._entries.setdefault(key, []).append(entry)
+        self._followed[key] = followed
         return result
 
     def explain(self) -> Explanation:
@@ -283,6 +297,8 @@ class Compiled:
         self._entries.clear()
         self._tries.clear()
         self._refused.clear()
+        self._followed.clear()
+        self._constant.clear()
 
 
 class UnusableError(Exception):

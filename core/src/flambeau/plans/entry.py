@@ -26,7 +26,7 @@ from flambeau.plans.gradient import (
     with_history,
 )
 from flambeau.plans.reach import Reach, changes
-from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
+from flambeau.plugin.plan import Plan, Step, reading, replayed
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
@@ -42,11 +42,17 @@ _array, _history = attrgetter("_a"), attrgetter("_rg", "_hooks")
 
 
 class RefusedError(Exception):
-    """Why a run cannot be repeated as a plan; `lasting` unless another try may do better."""
+    """Why a run cannot be repeated as a plan; `lasting` unless another try may do better.
 
-    def __init__(self, why: str, lasting: bool = True) -> None:
+    It may if numbers that `moved` are followed.
+    """
+
+    def __init__(
+        self, why: str, lasting: bool = True, moved: Sequence[tuple[Any, str]] = ()
+    ) -> None:
         super().__init__(why)
         self.lasting = lasting
+        self.moved = moved
 
 
 class Given(int):
@@ -123,6 +129,8 @@ class Entry:
         why = capture.refused or reach.refused or (backward and backward.refused)
         if why is not None:
             raise RefusedError(why, capture.refused is None or capture.lasting)
+        if backward is not None and capture.followed:
+            raise RefusedError("numbers change, and what is returned has a history")
         self.backward = backward
         self.draws: list[Generator] = []
         self.written: list[Any] = []
@@ -130,10 +138,10 @@ class Entry:
         self.ends = 0
         self._changed = changes(reach.checks)
         if _says_so(self._changed):
-            why = f"the function changes {reach.changed()}, which a plan would not"
-            if reach.changed() is not None and reach.counted():
+            why, moved = _changes(f"{reach.changed()}", reach)
+            if not moved and reach.changed() is not None and reach.counted():
                 why += ": count in a tensor, as in `count += 1` of tensor(0), or outside of it"
-            raise RefusedError(why, lasting=False)
+            raise RefusedError(why, False, moved)
         self.given = given
         self.seen = seen
         self._owners: dict[int, Seen] = {}
@@ -170,7 +178,15 @@ class Entry:
         else:
             self._cut(backward, inputs, outputs, constants)
         self._numbers = reading(self.plan.numbers)
-        self._options_read = [n.read for n in self.plan.numbers if isinstance(n, Option)]
+        decisions = [number for number, _ in capture.decisions]
+        # With all numbers, since the function itself has to run where one cannot be computed.
+        self._decides = reading([*decisions, *(self.plan.numbers if capture.followed else ())])
+        self._decided = [truth for _, truth in capture.decisions]
+        self._follows = bool(capture.followed)
+        options = (o for n in (*self.plan.numbers, *decisions) for o in n.options())
+        read = {(id(o.mapping), o.key, o.at): o for o in options}
+        self._options_read = [o.read for o in read.values()]
+        self._moved = reach.moved
         self._kinds = tuple([type(read()) for read in self._options_read])
         self._last = [*map(_latest, self.state, self._last)]
         self._checks, self._options = reach.checks, self._fixed()
@@ -189,7 +205,7 @@ class Entry:
         self.free = not any(depends) and not self.state
         # What held arrays of the captured run, in circles that are collected late.
         capture.unknown.clear()
-        reach.tensors.clear()
+        reach.forget()
         del self.capture, self.reach, self.seen, self._owners, self.given, self._placed
 
     def _cut(
@@ -231,10 +247,11 @@ class Entry:
 
     def _fixed(self) -> list[tuple[list[str], Callable[[Any], Any], dict[str, Any], Any]]:
         """What the plan does not read of the options of optimisers, which has to stay as it is."""
-        found = []
-        for (_, group), before in zip(self.reach.groups, self.reach.options, strict=True):
+        found, reach = [], self.reach
+        for (_, group), before in zip(reach.groups, reach.options, strict=True):
             read = {"params", "param_names"}
-            if not self.reach.names("param_groups"):  # else the user's code may read them as well
+            read |= {key for key in group if (id(group), key) in reach.followed}
+            if not reach.names("param_groups"):  # else the user's code may read them as well
                 options = (o for n in self.plan.numbers for o in n.options())
                 read |= {o.key for o in options if o.mapping is group}
             if keys := [key for key in before if key not in read]:
@@ -242,8 +259,8 @@ class Entry:
                 found.append((keys, get, group, get(before)))
             for key in {*keys, *(group.keys() - before.keys())}:
                 if key not in group or key not in before or _differ(group[key], before[key]):
-                    why = f"the function changes the option {key}, which a plan would not"
-                    raise RefusedError(why, lasting=False)
+                    why, moved = _changes(f"the option {key}", reach)
+                    raise RefusedError(why, False, moved)
         return found
 
     def _of_no_argument(self, one: Seen) -> None:
@@ -392,6 +409,7 @@ class Entry:
                 or self._changed()
                 or (options and [get(group) for _, get, group, _ in self._options] != options)
                 or (kinds and tuple([type(read()) for read in self._options_read]) != kinds)
+                or (self._follows and self._decides()[: len(self._decided)] != self._decided)
             ):
                 return None
             if not self.state:
@@ -404,6 +422,10 @@ class Entry:
         except Exception:  # something is gone, or cannot be compared
             return None
         return arrays
+
+    def moved(self) -> list[tuple[Any, str]]:
+        """Entries whose floats keep a run from being repeated now, if nothing else does."""
+        return [(of, key) for of, key in self._moved() if type(of[key]) is float]
 
     def why_not(self) -> str:
         """The name of what keeps a run from being repeated now."""
@@ -524,6 +546,13 @@ class Entry:
         if kind in (list, tuple, dict) or hasattr(form, "_fields"):
             return _mapped(form, lambda part: self._returned(part, given, found, ends))
         return form
+
+
+def _changes(name: str, reach: Reach) -> tuple[str, Sequence[tuple[Any, str]]]:
+    """Why what the function changes refuses a plan, and the numbers that may be followed."""
+    moved = reach.moved()
+    then = "is followed from now on" if moved else "a plan would not"
+    return f"the function changes {name}, which {then}", moved
 
 
 def _drop(tensors: Sequence[Any]) -> None:

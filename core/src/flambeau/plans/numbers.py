@@ -8,13 +8,13 @@ they are computed from.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.plugin.plan import Number, Option
 
-__all__ = ["Counter", "Tracked"]
+__all__ = ["Computed", "Counter", "Tracked"]
 
 
 class _Count(Number):
@@ -32,17 +32,17 @@ class _Count(Number):
         return f"[count + {self.ahead}]"
 
 
-class _Computed(Number):
-    """Two numbers, some of them plain, with an operator between them."""
+class Computed(Number):
+    """What an expression makes of numbers and functions, some of the numbers plain."""
 
-    __slots__ = ("parts", "sign")
+    __slots__ = ("form", "parts", "size")
 
-    def __init__(self, sign: str, parts: tuple[Any, Any]) -> None:
-        self.sign, self.parts = sign, parts
+    def __init__(self, form: str, parts: Sequence[Any]) -> None:
+        self.form, self.parts = form, parts
+        self.size = 1 + sum(p.size if isinstance(p, Computed) else 1 for p in parts)
 
     def text(self, name: Callable[[Any], str]) -> str:
-        texts = [p.text(name) if isinstance(p, Number) else name(p) for p in self.parts]
-        return f"({texts[0]} {self.sign} {texts[1]})"
+        return self.form.format(*map(name, self.parts))
 
     def options(self) -> Iterator[Option]:
         for part in self.parts:
@@ -50,7 +50,7 @@ class _Computed(Number):
                 yield from part.options()
 
     def __repr__(self) -> str:
-        return f"({self.parts[0]!r} {self.sign} {self.parts[1]!r})"
+        return "(" + self.form.format(*(getattr(p, "__name__", repr(p)) for p in self.parts)) + ")"
 
 
 class Tracked(float):
@@ -81,7 +81,7 @@ def _arithmetic(sign: str, function: Callable[..., Any], reflected: bool) -> Cal
         parts, values = (self.number, number), (float(self), float(other))
         if reflected:
             parts, values = parts[::-1], values[::-1]
-        return Tracked(function(*values), _Computed(sign, parts), self.refuse)
+        return Tracked(function(*values), Computed(f"{{}} {sign} {{}}", parts), self.refuse)
 
     return run
 

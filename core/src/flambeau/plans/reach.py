@@ -139,8 +139,17 @@ class Reach:
         data: the name of a container so long that its values are not watched, or None.
     """
 
-    def __init__(self, function: Callable[..., Any], given: Iterable[Any] = ()) -> None:
-        """Walk from a function, and from the objects that it is given."""
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        given: Iterable[Any] = (),
+        followed: Iterable[tuple[Any, str]] = (),
+    ) -> None:
+        """Walk from a function, and from the objects that it is given.
+
+        Entries that are `followed` may be other numbers in every run.
+        """
+        self.followed = {(id(mapping), key) for mapping, key in followed}
         self.tensors: dict[int, tuple[Any, str]] = {}
         self.actions: list[tuple[Any, str, Sequence[Any]]] = []
         self.groups: list[tuple[list[Any], dict[str, Any]]] = []
@@ -149,6 +158,7 @@ class Reach:
         self.refused: str | None = None
         self.data: str | None = None
         self._names: set[str] = set()
+        self._asks_types = False  # by ``type(x)``
         self._seen: dict[int, Any] = {}
         self.checks: list[Check] = []
         self._entries: dict[int, tuple[Mapping[Any, Any], dict[Any, Any], str]] = {}
@@ -185,6 +195,8 @@ class Reach:
     def entry(self, mapping: Mapping[Any, Any], key: object, name: str, walk: bool = True) -> None:
         """The plan holds while an entry is what it is now, which is walked through."""
         value = mapping[key]
+        if (id(mapping), key) in self.followed:
+            return
         self._entries.setdefault(id(mapping), (mapping, {}, name))[1][key] = value
         if walk and not is_plain(value):
             self.walk(value, f"{name}.{key}" if isinstance(key, str) else name)
@@ -262,11 +274,39 @@ class Reach:
         except Exception:  # it is no list of values
             return False
 
+    def forget(self) -> None:
+        """Let go of what was seen on the way."""
+        self.tensors.clear()
+        self._seen.clear()
+
+    def moved(self) -> list[tuple[Any, str]]:
+        """The entries that are other numbers now, if nothing else is another.
+
+        There are none in a program that asks what is of which type: a number that is followed
+        is of another.
+        """
+        if self._asks_types:
+            return []
+        held = [(mapping, before) for mapping, before, _ in self._entries.values()]
+        held += [(g, o) for (_, g), o in zip(self.groups, self.options, strict=True)]
+        found: dict[tuple[int, str], tuple[Any, str]] = {}
+        for mapping, before in held:
+            for key, value in before.items():
+                now = mapping.get(key)
+                if now is value or _alike(now, value) or (id(mapping), key) in self.followed:
+                    continue
+                of_numbers = type(now) is type(value) and type(now) in (int, float)
+                if not (of_numbers and type(key) is str and isinstance(mapping, dict)):
+                    return []
+                found[id(mapping), key] = mapping, key
+        return [*found.values()] if all(check.holds() for check in self._besides) else []
+
     def _values(self, get: Callable[[], Iterable[Any]], held: Iterable[Any], name: str) -> None:
         self.checks.append(Check(_compared("[*{get}()]", held), get, [*held], name))
 
     def _gather(self) -> None:
         """The entries as checks, one for each mapping."""
+        self._besides = [*self.checks]
         for mapping, held, name in self._entries.values():
             keys = [*held]
             get = partial(itemgetter(*keys, keys[0]), mapping)  # of one it would be no tuple
@@ -277,6 +317,7 @@ class Reach:
         if self._empty:
             some = tuple(self._empty)
             self.checks.append(Check("any({get}) is {held}", some, False, "what was empty"))
+            self._besides.append(self.checks[-1])
 
     def _visit(self, value: object | None, name: str) -> None:
         if is_plain(value) or id(value) in self._seen:
@@ -341,6 +382,8 @@ class Reach:
             return
         used, attributes = _names_in(function.__code__)
         self._names |= used | attributes
+        home = sys.modules.get(function.__globals__.get("__name__", ""))  # where it was written
+        self._asks_types |= "type" in used and (home is None or _is_users(home))
         cells = function.__closure__ or ()
         for key, cell in zip(function.__code__.co_freevars, cells, strict=True):
             try:

@@ -30,6 +30,8 @@ def step_unless(plainly: Callable[..., Any], capture: Capture) -> Callable[..., 
         in_place = capture.be.strided and all(t._be is capture.be for t in found)
         if not capture.listens or not in_place or len(found) != 1 or args or kwargs:
             return plainly(scaler, optimizer, state, *args, **kwargs)
+        if capture.followed:
+            capture.refuse("a number changes beside a step that may be left out")
         with capture.inside():
             skips = bool(found[0].item())
         if skips:

@@ -52,7 +52,7 @@ class Number:
     __slots__ = ()
 
     def text(self, name: Callable[[Any], str]) -> str:
-        """The expression of its value; `name` says what an object is called in it."""
+        """The expression of its value; `name` says what an object or number is called in it."""
         raise NotImplementedError
 
     def options(self) -> Iterator[Option]:
@@ -280,13 +280,20 @@ def reading(numbers: Sequence[Number]) -> Callable[[], list[Any]]:
     """A function of the values of numbers at present."""
     names: dict[str, Any] = {}
     known: dict[int, str] = {}
+    lines: dict[str, str] = {}  # names by texts: what several depend on is computed once
 
     def name(value: object) -> str:
+        if isinstance(value, Number):
+            text = value.text(name)
+            return lines.setdefault(text, f"n{len(lines)}")
         found = known.setdefault(id(value), f"x{len(known)}")
         names[found] = value
         return found
 
-    return eval(f"lambda: [{', '.join(number.text(name) for number in numbers)}]", names)
+    found = [name(number) for number in numbers]
+    text = "".join(f"    {key} = {text}\n" for text, key in lines.items())
+    exec(f"def read():\n{text}    return [{', '.join(found)}]\n", names)
+    return names["read"]
 
 
 _serial = count()

@@ -1452,7 +1452,7 @@ def _plus(name: str, self: Any, other: Any, alpha: Any) -> Tensor:
 
 
 def _need_factor(factor: Any) -> None:
-    if type(factor) not in (int, float, complex, bool):
+    if not isinstance(factor, (int, float, complex)):
         with contextlib.suppress(OverflowError):  # `fitting` tells where that matters
             try:
                 complex(factor)

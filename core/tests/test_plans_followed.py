@@ -1,0 +1,291 @@
+"""Numbers that a function counts up are after each run of a plan what the function leaves."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+from plans_agree import memory
+
+import flambeau as fb
+
+
+class Place:
+    """Where numbers are kept."""
+
+
+USES = {
+    "factor": lambda x, n: x * n,
+    "factor before": lambda x, n: n * x,
+    "divisor": lambda x, n: x / n,
+    "dividend": lambda x, n: n / x,
+    "summand": lambda x, n: x + n,
+    "minuend": lambda x, n: n - x,
+    "exponent": lambda x, n: x.abs() ** n,
+    "base": lambda x, n: n**x,
+    "alpha": lambda x, n: x.add(x, alpha=n),
+    "value": lambda x, n: fb.addcmul(x, x, x, value=n),
+    "weight": lambda x, n: fb.lerp(x, x * 2, n),
+    "bounds": lambda x, n: x.clamp(-n, n),
+    "comparison": lambda x, n: x.where(x > n, x * 2),
+    "factor of whole numbers": lambda x, n: (x * 10).long() * n,
+    "factor of doubles": lambda x, n: x.double() * n,
+    "factor in place": lambda x, n: x.clone().mul_(n),
+    "divisor in place": lambda x, n: x.clone().div_(n),
+    "alpha in place": lambda x, n: x.clone().sub_(x, alpha=n),
+    "value in place": lambda x, n: x.clone().addcdiv_(x, x.abs() + 1, value=-n),
+    "filling": lambda x, n: x.clone().fill_(n),
+    "filling where": lambda x, n: x.masked_fill(x > 0, n),
+    "negative": lambda x, n: x * -n * abs(-n),
+    "zero": lambda x, n: x * (n - n),
+    "rest": lambda x, n: x * (n % 3) * (n // 2),
+    "root": lambda x, n: x * math.sqrt(1 - 0.9**n) / math.exp(-n / 9),
+    "rounded": lambda x, n: x * math.floor(n) * round(n, 1),
+    "larger": lambda x, n: x * max(n, 1.5) * min(1.0, 2 / n),
+    "decision": lambda x, n: x * 2 if n % 2 == 0 else x * 3,
+    "truth": lambda x, n: x * 2 if n % 3 else x * 3,
+}
+READ = {
+    "text": lambda x, n: x * len(f"{n}"),
+    "whole number": lambda x, n: x * int(n),
+    "float": lambda x, n: x * float(n),
+    "key": lambda x, n: x * {n: 3.0}[n],
+    "copy": lambda x, n: x * copy.deepcopy(n),
+    "times": lambda x, n: x * len(range(math.ceil(n))) if n < 50 else x,
+    "tensor": lambda x, n: x * fb.tensor(n),
+    "complex": lambda x, n: x * (n * 1j).imag,
+}
+PLACES = {
+    "index": lambda x, n: x[n % 3],
+    "slice": lambda x, n: x[: n % 3 + 1],
+    "from": lambda x, n: x[n % 2 :],
+    "size": lambda x, n: x.expand(n, 3),
+    "shape": lambda x, n: x.repeat(n),
+    "view": lambda x, n: fb.zeros(n, 2).view(2, n),
+    "new": lambda x, n: fb.full((n,), 2.0),
+    "range": lambda x, n: fb.arange(n),
+    "end": lambda x, n: fb.linspace(0, 1, n),
+    "dimension": lambda x, n: x.expand(2, 3).sum(n % 2),
+    "turned": lambda x, n: x.roll(n),
+    "most": lambda x, n: x.topk(n % 3 + 1).values,
+    "selected": lambda x, n: x.select(0, n % 3),
+    "part": lambda x, n: x.narrow(0, 0, n % 3 + 1),
+    "padding": lambda x, n: fb.nn.functional.pad(x, (n, 0)),
+    "classes": lambda x, n: fb.nn.functional.one_hot(x.long().clamp(0, 0), n),
+    "power": lambda x, n: fb.linalg.matrix_power(x.expand(3, 3), n),
+    "drawn": lambda x, n: fb.randint(n, (2,)) * 0,
+    "diagonal": lambda x, n: x.expand(3, 3).diagonal(n % 3),
+    "triangle": lambda x, n: x.expand(3, 3).tril(n % 3),
+    "chunks": lambda x, n: x.chunk(n)[0],
+    "running": lambda x, n: x.expand(2, 3).cumsum(n % 2),
+    "norm": lambda x, n: x.norm(n),
+    "bins": lambda x, n: fb.histc(x, n, 0, 1),
+    "repeated": lambda x, n: x.repeat_interleave(n),
+    "rounded": lambda x, n: x.round(decimals=n),
+    "spread": lambda x, n: x.expand(2, 3).std(0, correction=n % 2),
+    "quantile": lambda x, n: x.quantile(1 / (n + 1)),
+    "kth": lambda x, n: x.kthvalue(n % 3 + 1).values,
+    "softplus": lambda x, n: fb.nn.functional.softplus(x, n),
+    "polygamma": lambda x, n: fb.polygamma(n, x.abs() + 1),
+    "shift": lambda x, n: x.long() << n,
+    "eye": lambda x, n: fb.eye(n),
+    "tensor": lambda x, n: fb.tensor([n, 2]),
+    "list": lambda x, n: fb.tensor([1.0, 2.0, 3.0])[[n % 3, 0]],
+    "set": lambda x, n: x.index_fill(0, fb.tensor([0]), n),
+    "into": lambda x, n: fb.full_like(x, n),
+    "scatter": lambda x, n: x.scatter(0, fb.tensor([0]), n),
+    "celu": lambda x, n: fb.nn.functional.celu(x, n),
+    "threshold": lambda x, n: fb.nn.functional.threshold(x, n, 7),
+    "gap": lambda x, n: fb.nn.functional.huber_loss(x, x * 2, delta=n),
+}
+
+
+def runs(use, start, by, compiled, calls=9):
+    """Results and counts of some calls of a function that counts and uses the count."""
+    place, found = Place(), []
+    place.count = start
+
+    def step(x):
+        place.count += by
+        return use(x, place.count)
+
+    run = fb.compile(step) if compiled else step
+    for i in range(calls):
+        result = run(fb.tensor([0.5, -2.0, float(i)]))
+        found.append((memory(result), type(result), place.count, type(place.count)))
+    return run, found
+
+
+@pytest.mark.parametrize(("start", "by"), [(0, 1), (0.5, 0.25), (4, 2.5)])
+@pytest.mark.parametrize("use", USES)
+def test_a_count_is_used_as_it_is_at_the_time(use, start, by):
+    run, found = runs(USES[use], start, by, compiled=True)
+    assert found == runs(USES[use], start, by, compiled=False)[1]
+    assert run.explain().replays >= 3
+
+
+@pytest.mark.parametrize("use", READ)
+def test_a_count_that_something_else_reads_has_no_plan(use):
+    run, found = runs(READ[use], 1, 1, compiled=True)
+    assert found == runs(READ[use], 1, 1, compiled=False)[1]
+    assert run.explain().replays == 0
+    assert "a number that changes was read" in str(run.explain())
+
+
+@pytest.mark.parametrize("use", PLACES)
+def test_a_count_that_is_a_size_or_a_place_is_the_one_of_the_time(use):
+    assert runs(PLACES[use], 1, 1, compiled=True)[1] == runs(PLACES[use], 1, 1, compiled=False)[1]
+
+
+def test_what_follows_from_counts_is_kept_beside_them():
+    def make(compiled):
+        state = {"step": 0, "product": 1.0, "last": 0}
+
+        def step(x):
+            state["step"] += 1
+            rate = 0.9 * (1 - 0.5 * 0.96 ** state["step"])
+            state["product"] *= rate
+            if state["step"] % 3 == 0:
+                state["last"] = 0
+            else:
+                state["last"] = state["step"]
+            return x * state["product"] + state["last"]
+
+        run = fb.compile(step) if compiled else step
+        return run, [(run(fb.ones(2)).tolist(), dict(state)) for _ in range(14)]
+
+    run, found = make(True)
+    assert found == make(False)[1]
+    assert run.explain().plans == 2 and run.explain().replays > 6
+
+
+def test_a_count_is_what_it_was_where_a_check_before_it_fails():
+    def make(compiled):
+        place, found = Place(), []
+        place.before = place.behind = 0
+
+        def step(x, at):
+            place.before += 1
+            picked = x[at]
+            place.behind += 1
+            return picked * place.before
+
+        run = fb.compile(step) if compiled else step
+        for at in (0, 1, 0, 2, 7, 1, 7, 0):
+            try:
+                found.append(run(fb.ones(3), fb.tensor([at])).item())
+            except IndexError as error:
+                found.append(str(error))
+            found.append((place.before, place.behind))
+        return run, found
+
+    run, found = make(True)
+    assert found == make(False)[1]
+    assert run.explain().replays == 5
+
+
+def test_a_number_that_others_change_is_followed_where_it_can_be():
+    place = Place()
+    place.weight, place.size = 1.0, 2
+    f = fb.compile(lambda x: (x * place.weight)[: place.size])
+    for i in range(12):
+        place.weight = 1 / (i + 1)
+        assert f(fb.ones(3)).tolist() == (fb.ones(3) * place.weight)[:2].tolist()
+    assert (f.explain().plans, f.explain().replays) == (2, 9)
+    text = fb.compile(lambda x: x * len(str(place.weight)))
+    for weight in (1.0, 1.0, 0.25, 0.25, 1.0, 0.25, 0.125, 0.125):
+        place.weight = weight
+        assert text(fb.ones(1)).item() == len(str(weight))
+    assert text.explain().replays >= 2
+
+
+def test_a_number_is_a_plain_one_wherever_it_was_left():
+    place, log, table = Place(), [object()] * 1001, dict.fromkeys(range(1001), object())
+    place.count = 0
+
+    def step(x):
+        place.count += 1
+        log[0] = table[0] = place.count + 1  # of so many nobody looks after each
+        return x * place.count
+
+    f = fb.compile(step)
+    for i in range(1, 6):
+        assert (f(fb.ones(1)).item(), place.count, log[0], table[0]) == (i, i, i + 1, i + 1)
+        assert {type(place.count), type(log[0]), type(table[0])} == {int}
+    assert "is kept where it is not seen" in str(f.explain())
+
+
+def test_a_number_that_is_returned_is_a_plain_one():
+    place = Place()
+    place.count = 0
+
+    def step(x):
+        place.count += 1
+        return {"x": x * place.count, "counts": [place.count, place.count / 2]}
+
+    f = fb.compile(step)
+    for i in range(1, 6):
+        found = f(fb.ones(1))
+        assert (found["x"].item(), found["counts"]) == (i, [i, i / 2])
+        assert [type(n) for n in found["counts"]] == [int, float]
+    assert f.explain().replays == 0
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_gradients_of_what_a_number_scaled_are_those_of_the_time(counts):
+    def make(compiled):
+        place, w = Place(), fb.tensor([0.5, -2.0, 3.0], requires_grad=True)
+        place.scale = 1.0
+
+        def scaled(x):
+            if counts:
+                place.scale += 0.5
+            y = (w * place.scale).add(x, alpha=place.scale) ** place.scale
+            return (y.lerp(x, place.scale) / place.scale).clamp(-place.scale, 9).sum()
+
+        run, found = fb.compile(scaled) if compiled else scaled, []
+        for i in range(8):
+            if not counts:
+                place.scale = 1.5 + i
+            w.grad = None
+            loss = run(fb.tensor([4.0, 5.0, 1.0 + i]))
+            loss.backward()
+            found.append((loss.item(), w.grad.tolist(), place.scale))
+        return found
+
+    assert repr(make(True)) == repr(make(False))
+
+
+def test_a_number_is_a_plain_one_behind_an_error():
+    place = Place()
+    place.count = 0
+
+    def step(x):
+        place.count += 1
+        if place.count == 3:
+            raise ValueError("three")
+        return x * place.count
+
+    f = fb.compile(step)
+    for i in range(1, 8):
+        if i == 3:
+            with pytest.raises(ValueError, match="three"):
+                f(fb.ones(1))
+        else:
+            assert f(fb.ones(1)).item() == i
+        assert type(place.count) is int and math.sqrt(4) == 2
+
+
+def test_a_program_that_asks_for_types_is_told_the_right_ones():
+    place = Place()
+    place.count = 0
+
+    def step(x):
+        place.count += 1
+        return x * 2 if type(place.count) is int else x * 3
+
+    f = fb.compile(step)
+    for _ in range(5):
+        assert f(fb.ones(1)).item() == 2
+    assert isinstance(place.count, int) and f.explain().replays == 0
