@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._memory.record import Storage
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.native import Array
+    from flambeau.plans.entry import Seen
     from flambeau.plugin.plan import Step
 
-__all__ = ["Moment", "drawn_from", "replace"]
+__all__ = ["Before", "Moment", "drawn_from", "replace"]
 
 _T = TypeVar("_T")
 
@@ -45,6 +46,30 @@ class Moment:
         for t, array, version in self._values:
             replace(t._be, t, t._be.clone(array))
             storage_of(t).version = version
+
+
+class Before:
+    """What a run may change, which has to be made again if it fails for what looks on."""
+
+    __slots__ = ("_moment", "_numbers", "_seen")
+
+    def __init__(
+        self,
+        generators: Sequence[Generator],
+        seen: Sequence[Seen],
+        numbers: Sequence[tuple[Any, str]],
+    ) -> None:
+        self._moment = Moment(generators, [one.tensor for one in seen])
+        self._seen = seen
+        self._numbers = [(mapping, key, mapping[key]) for mapping, key in numbers]
+
+    def back(self) -> None:
+        """Put all of it back."""
+        self._moment._return()
+        for one in self._seen:
+            one.tensor._grad, one.tensor._rg, one.tensor._fn = one.grad, one.rg, one.fn
+        for mapping, key, value in self._numbers:
+            mapping[key] = value
 
 
 def drawn_from(steps: Sequence[Step]) -> list[Generator]:

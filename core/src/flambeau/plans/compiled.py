@@ -18,12 +18,14 @@ from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._memory.record import is_tensor
+from flambeau._random.generator import generator_for
 from flambeau._tensor import function_modes
 from flambeau._types import dtype as D
 from flambeau._types.device import default_device
 from flambeau.plans import capture as _capture
+from flambeau.plans.again import Before
 from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
-from flambeau.plans.followed import followed_in, settled
+from flambeau.plans.followed import bare, followed_in
 from flambeau.plans.gradient import captured_backward
 from flambeau.plans.outside import drawn
 from flambeau.plans.reach import Reach, is_plain
@@ -238,9 +240,38 @@ class Compiled:
             reach.refuse(f"argument {held[0]} is {name}, which the function holds")
         elif len(devices := {str(t.device) for t in (seen[0].tensor, *leaves)}) > 1:
             reach.refuse(f"its tensors are on {' and '.join(sorted(devices))}")
+        elif followed and any(one.tensor.is_sparse for one in seen):
+            reach.refuse("a number changes beside sparse tensors")
         if (why := reach.refused) is not None:
             self._refused[key] = why
             return self._plainly(why, args, kwargs)
+        before = None
+        if followed:
+            generators = [generator_for(be.device, None), *reach.generators()]
+            before = Before(generators, seen, followed)
+        try:
+            return self._run(key, leaves, reach, seen, followed, others, args, kwargs)
+        except Exception as error:  # maybe since something would have no stand-in for a number
+            if before is None:
+                raise
+            before.back()
+            why = f"{type(error).__name__} was raised while a number that changes was followed"
+            self._refused[key] = why
+        return self._plainly(why, args, kwargs)
+
+    def _run(
+        self,
+        key: object,
+        leaves: list[Any],
+        reach: Reach,
+        seen: list[Seen],
+        followed: list[tuple[Any, str]],
+        others: list[tuple[Any, str]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Run the function and make a plan of it; `others` of the numbers need not be followed."""
+        told, be = self._told, seen[0].tensor._be
         with _capture.capturing(be) as capture, capture.acting(reach.actions):
             capture.numbers, capture.data = reach.groups, reach.data
             capture.truths = {id(t): (t, _dispatch.version(t)) for t in reach.truths}
@@ -251,9 +282,7 @@ class Compiled:
                     capture.slot(t._a)
             streams = drawn()
             with followed_in(capture, followed):
-                result = self._function(*args, **kwargs)
-            if followed:
-                result = settled(result, capture)
+                result = bare(self._function(*args, **kwargs))
             if drawn() != streams:
                 reach.refuse("random numbers of Python's or NumPy's were drawn")
             backward = None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flambeau.plans.capture import Capture
     from flambeau.plugin.plan import Number
 
-__all__ = ["Followed", "followed_in", "number_of", "plainly", "settled", "sizes_by"]
+__all__ = ["Followed", "bare", "followed_in", "number_of", "plainly", "sizes_by"]
 
 _MOST = 100  # parts of a number: of more a run had better call the function
 _BINARY = {
@@ -88,6 +88,13 @@ class _Whole(Followed):
     __slots__ = ()
 
 
+def bare(result: Any) -> Any:
+    """What a function returned, with plain numbers."""
+    if any(isinstance(leaf, Followed) for leaf in tree_leaves(result)):
+        return tree_map(plainly, result)
+    return result
+
+
 def plainly(value: Any) -> Any:
     """A value with numbers in the place of those that are followed."""
     if isinstance(value, Followed):
@@ -123,18 +130,17 @@ def followed_in(capture: Capture, entries: Sequence[tuple[Any, str]]) -> Iterato
         for mapping, key in entries:
             if key in mapping:
                 mapping[key] = plainly(mapping[key])
+        if any(ref() is not None for ref in capture.stand_ins):
+            _find_others(capture)
 
 
-def settled(result: Any, capture: Capture) -> Any:
-    """What the function returned, with plain numbers; refuses the plan if others are kept."""
-    if any(isinstance(leaf, Followed) for leaf in tree_leaves(result)):
-        result = tree_map(plainly, result)
+def _find_others(capture: Capture) -> None:
+    """Refuse the plan if something else holds numbers that are followed: from now on plain ones."""
     for stand_in in [found for ref in capture.stand_ins if (found := ref()) is not None]:
         capture.refuse("a number that changes is kept where it is not seen")
         for holder in gc.get_referrers(stand_in):
             _put_plainly(holder, stand_in)
     capture.stand_ins.clear()
-    return result
 
 
 def _put_plainly(holder: Any, stand_in: Followed) -> None:

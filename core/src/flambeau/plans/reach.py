@@ -21,6 +21,7 @@ from operator import is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.record import is_tensor
+from flambeau._random.generator import Generator
 from flambeau._types.device import device as Device
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.size import Size
@@ -158,7 +159,7 @@ class Reach:
         self.refused: str | None = None
         self.data: str | None = None
         self._names: set[str] = set()
-        self._asks_types = False  # by ``type(x)``
+        self._asks_types = False  # by ``type(x)`` or ``x.__class__``
         self._seen: dict[int, Any] = {}
         self.checks: list[Check] = []
         self._entries: dict[int, tuple[Mapping[Any, Any], dict[Any, Any], str]] = {}
@@ -274,6 +275,10 @@ class Reach:
         except Exception:  # it is no list of values
             return False
 
+    def generators(self) -> list[Generator]:
+        """Those that were found."""
+        return [value for value in self._seen.values() if type(value) is Generator]
+
     def forget(self) -> None:
         """Let go of what was seen on the way."""
         self.tensors.clear()
@@ -347,6 +352,7 @@ class Reach:
             if _is_users(value):
                 self.attributes(value, name)
         elif isinstance(value, type):
+            self._asks_types |= value is type
             if not _is_library(value):
                 self.attributes(value, name)
         elif not _is_library(type(value)):
@@ -383,7 +389,8 @@ class Reach:
         used, attributes = _names_in(function.__code__)
         self._names |= used | attributes
         home = sys.modules.get(function.__globals__.get("__name__", ""))  # where it was written
-        self._asks_types |= "type" in used and (home is None or _is_users(home))
+        asks = "type" in used or "__class__" in attributes
+        self._asks_types |= asks and (home is None or _is_users(home))
         cells = function.__closure__ or ()
         for key, cell in zip(function.__code__.co_freevars, cells, strict=True):
             try:
