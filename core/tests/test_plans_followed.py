@@ -284,7 +284,7 @@ def test_a_run_that_fails_for_a_number_that_is_followed_is_made_again(device):
     assert "TypeError was raised while a number that changes was followed" in str(run.explain())
 
 
-def test_a_number_is_a_plain_one_behind_an_error():
+def test_a_number_is_a_plain_one_behind_an_error_of_the_program():
     place = Place()
     place.count = 0
 
@@ -302,6 +302,7 @@ def test_a_number_is_a_plain_one_behind_an_error():
         else:
             assert f(fb.ones(1)).item() == i
         assert type(place.count) is int and math.sqrt(4) == 2
+    assert f.explain().replays == 3
 
 
 @pytest.mark.parametrize("kind", [type, lambda x: x.__class__], ids=["type", "class"])

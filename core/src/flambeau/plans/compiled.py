@@ -252,12 +252,16 @@ class Compiled:
         try:
             return self._run(key, leaves, reach, seen, followed, others, args, kwargs)
         except Exception as error:  # maybe since something would have no stand-in for a number
-            if before is None:
+            if before is None or self._whole:
                 raise
             before.back()
             why = f"{type(error).__name__} was raised while a number that changes was followed"
+        result = self._plainly(why, args, kwargs)  # may raise it as well
+        if others:
+            self._constant.add(key)
+        else:
             self._refused[key] = why
-        return self._plainly(why, args, kwargs)
+        return result
 
     def _run(
         self,
