@@ -26,6 +26,7 @@ from flambeau_native.kernels import (
     reduction,
     regression_loss,
     rejection,
+    resampling,
     special,
 )
 
@@ -43,6 +44,7 @@ FAMILIES = (
     activation,
     pooling,
     grid,
+    resampling,
     normalization,
     classification_loss,
     regression_loss,
