@@ -170,6 +170,8 @@ static void arange_i64(const Args *k) {
     split(arange_step_i64, &c, k->n[0], team(k, k->n[0]));
 }
 
+#define FILLING 64 /* bytes, of whole items of any size but odd ones */
+
 typedef struct {
     char *out;
     const char *a;
@@ -200,7 +202,52 @@ static void triangle(const Args *k) {
     if (rows > 0) split(triangle_step, &c, k->n[0] * rows, team(k, k->n[0] * rows * columns));
 }
 
+/* Lines of bytes in the middle of longer ones, and of items that are all alike; or what is cropped to them. */
+typedef struct {
+    char *out;
+    const char *a;
+    int64_t rows, width, out_rows, out_width, top, left, size;
+    char item[FILLING]; /* repeated */
+} Padding;
+
+static void fill_bytes(char *out, const Padding *c, int64_t count) {
+    for (; count >= FILLING; count -= FILLING, out += FILLING) memcpy(out, c->item, FILLING);
+    if (count > 0) memcpy(out, c->item, (size_t)count);
+}
+
+static void pad_step(const void *context, int64_t begin, int64_t end) {
+    const Padding *c = context;
+    const int64_t left = c->left > 0 ? c->left : 0, from = left - c->left;
+    int64_t kept = c->width - from;
+    if (kept > c->out_width - left) kept = c->out_width - left;
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t row = line % c->out_rows - c->top;
+        char *out = c->out + line * c->out_width;
+        if (row < 0 || row >= c->rows || kept <= 0) {
+            fill_bytes(out, c, c->out_width);
+            continue;
+        }
+        fill_bytes(out, c, left);
+        memcpy(out + left, c->a + (line / c->out_rows * c->rows + row) * c->width + from, (size_t)kept);
+        fill_bytes(out + left + kept, c, c->out_width - left - kept);
+    }
+}
+
+INLINE int64_t within(int64_t value, int64_t least, int64_t most) {
+    return value < least ? least : value > most ? most : value;
+}
+
+static void pad(const Args *k) {
+    const int64_t *n = k->n;
+    Padding c = {.out = k->p[0], .a = k->p[1], .rows = n[1], .width = n[2], .out_rows = n[3], .out_width = n[4],
+                 .top = within(n[5], -n[1], n[3]), .left = within(n[6], -n[2], n[4]), .size = n[7]};
+    if (c.out_rows < 1 || c.out_width < 1 || c.size < 1) return;
+    for (int64_t i = 0; i < FILLING; i++) c.item[i] = ((const char *)k->p[2])[i % c.size];
+    split(pad_step, &c, n[0] * c.out_rows, team(k, n[0] * c.out_rows * c.out_width / 4));
+}
+
 const Row moving_rows[] = {
+    {"pad", "wrriiiiiiii", "b034,b012,b7", pad},
     {"triangle", "wriiiiii", "b0123,b0123", triangle},
     {"multiply_add_f32", "wrrrii", "t0,t0,t0,t0|1", multiply_add_f32},
     {"multiply_add_f64", "wrrrii", "t0,t0,t0,t0|1", multiply_add_f64},

@@ -62,12 +62,12 @@ static void let_go(Answer *a) {
     PyMem_Free(a);
 }
 
-/* Settings are plain values and tuples of such; nothing else is asked about. */
+/* Settings are plain values, tuples of such and tuples of those; nothing else is asked about. */
 static int is_setting(PyObject *value, int depth) {
     if (value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value)) return 1;
-    if (depth || !PyTuple_CheckExact(value)) return 0;
+    if (depth > 1 || !PyTuple_CheckExact(value)) return 0;
     for (Py_ssize_t i = 0; i < PyTuple_Size(value); i++)
-        if (!is_setting(PyTuple_GetItem(value, i), 1)) return 0;
+        if (!is_setting(PyTuple_GetItem(value, i), depth + 1)) return 0;
     return 1;
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import threading
 
@@ -53,6 +54,14 @@ def test_calls_are_alike_if_shapes_and_settings_are(settings):
     assert not asked.others
 
 
+def test_settings_may_be_tuples_of_tuples():
+    asked = Asked(lambda a, number: None)
+    for pairs in (((1, 2), (0, 0)), ((1, 2), (0, 0.0)), ((1, 2), None), (), ((),)):
+        for _ in range(2):
+            assert asked.run(np.ones((1, 2), F32), pickle.loads(pickle.dumps(pairs))) == "general"
+    assert len(asked.calls) == 5
+
+
 def test_zeros_of_both_signs_are_two_settings():
     asked = Asked()
     a = np.ones((1, 2), F32)
@@ -81,7 +90,9 @@ def test_what_is_no_array_without_gaps_is_not_asked_about(array):
 
 
 @pytest.mark.parametrize(
-    "setting", [np.int64(1), [1], "1", (1, (2,)), (1, "2"), 1j, object], ids=repr
+    "setting",
+    [np.int64(1), [1], "1", (1, (2, (3,))), (1, (2, "2")), (1, "2"), 1j, object],
+    ids=repr,
 )
 def test_settings_that_are_not_plain_are_not_kept(setting):
     asked = Asked()

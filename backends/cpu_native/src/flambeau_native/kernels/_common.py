@@ -119,13 +119,6 @@ _LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 _BACK = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
 
 
-def pixels_of(a: Array) -> Array | None:
-    """Images or volumes whose channels vary fastest in memory, without gaps, as (N, *sizes, C)."""
-    last = _LAST.get(a.ndim)
-    moved = a if last is None else a.transpose(last)
-    return moved if last is not None and moved.flags.c_contiguous else None
-
-
 def _by_pixels(
     name: str, arrays: str, prepare: Callable[..., object], general: Kernel, images: int
 ) -> Kernel:
@@ -137,10 +130,10 @@ def _by_pixels(
 
     def function(*args: Any) -> Any:
         decides = args[images - 1]
-        if decides.flags.c_contiguous or pixels_of(decides) is None:
-            return general(*args)
         rank = decides.ndim
-        last = _LAST[rank]
+        last = None if decides.flags.c_contiguous else _LAST.get(rank)
+        if last is None or not decides.transpose(last).flags.c_contiguous:
+            return general(*args)
         pixels = [_dense(a.transpose(last)) for a in args[:images]]
         return _ordered(kernel(*pixels, *args[images:]), rank, _BACK[rank])
 

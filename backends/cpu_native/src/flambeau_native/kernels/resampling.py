@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -13,18 +13,17 @@ from flambeau_native.kernels._common import (
     Array,
     Kernel,
     compiled,
+    form,
     halves_by,
-    made,
-    memory_of,
     otherwise,
-    pixels_of,
+    prepared,
 )
 
 Places = tuple[tuple[int, ...], ...]
 Weights = tuple[tuple[float, ...], ...] | None
 Terms = tuple[Array, Array, Array]
 
-_find = compiled("resample").get
+_RUNS = compiled("resample")
 
 
 @lru_cache(maxsize=64)
@@ -45,68 +44,52 @@ def _adjoint(size: int, places: Places, weights: Weights, dtype: np.dtype) -> Te
     return ends, order // len(places), factors.reshape(-1)[order]
 
 
-def _lines(a: Array, dim: int) -> tuple[Array, int, bool]:
-    """`a` without gaps, where `dim` is in it, and whether its channels were moved to the end."""
-    if not a.flags.c_contiguous and (pixels := pixels_of(a)) is not None:
-        return pixels, a.ndim - 1 if dim == 1 else dim - (dim > 1), True
-    return np.ascontiguousarray(a), dim, False
-
-
-def _back(out: Array, is_moved: bool) -> Array:
-    return np.moveaxis(out, -1, 1) if is_moved else out
-
-
-def _applied(run: Any, a: Array, dim: int, count: int, terms: Terms) -> Array:
-    """`count` lines along `dim`, each a sum of some of those of `a`."""
-    a, dim, is_moved = _lines(a, dim)
-    lead, inner = a.shape[:dim], a.shape[dim + 1 :]
-    out = made((*lead, count, *inner), a.dtype)
-    run(out, a, *terms, prod(lead), a.shape[dim], count, prod(inner), terms[1].size)
-    return _back(out, is_moved)
-
-
-def _taken(a: Array, dim: int, places: Places) -> Array:
-    """The lines at some places."""
-    a, dim, is_moved = _lines(a, dim)
-    lead, inner = a.shape[:dim], a.shape[dim + 1 :]
-    where = _places(places[0])
-    out = made((*lead, where.size, *inner), a.dtype)
-    sizes = prod(lead), a.shape[dim], where.size, prod(inner) * a.itemsize
-    native.take_lines(memory_of(out), memory_of(a), where, *sizes)
-    return _back(out, is_moved)
-
-
 @lru_cache(maxsize=64)
-def _places(places: tuple[int, ...]) -> Array:
+def _rows(places: tuple[int, ...]) -> Array:
     return np.array(places, np.int64)
 
 
-def _make_resample() -> Kernel:
-    def resample(a: Array, dim: int, places: Places, weights: Weights) -> Any:
-        if weights is None:
-            return _taken(a, dim, places)
-        if (run := _find(a.dtype)) is None:
-            return halves(a, dim, places, weights)
-        return _applied(run, a, dim, len(places[0]), _terms(places, weights, a.dtype))
-
-    halves = halves_by(lambda: resample, otherwise("resample"))
-    return resample
+def _applied(a: Array, dim: int, count: int, terms: Terms) -> object:
+    """How `count` lines along `dim` are made, each a sum of some of those of `a`."""
+    lead, inner = a.shape[:dim], a.shape[dim + 1 :]
+    sizes = prod(lead), a.shape[dim], count, prod(inner), terms[1].size
+    return _RUNS[a.dtype], (form((*lead, count, *inner), a.dtype),), (*terms, *sizes)
 
 
-def _make_resample_backward() -> Kernel:
-    def resample_backward(
-        grad: Array, dim: int, size: int, places: Places, weights: Weights
-    ) -> Any:
-        if (run := _find(grad.dtype)) is None:
-            return halves(grad, dim, size, places, weights)
-        return _applied(run, grad, dim, size, _adjoint(size, places, weights, grad.dtype))
+def _prepare(a: Array, dim: int, places: Places, weights: Weights) -> object:
+    if weights is not None:
+        if a.dtype not in _RUNS:
+            return None
+        return _applied(a, dim, len(places[0]), _terms(places, weights, a.dtype))
+    if a.dtype.kind == "V":
+        return None
+    lead, inner, rows = a.shape[:dim], a.shape[dim + 1 :], _rows(places[0])
+    sizes = prod(lead), a.shape[dim], rows.size, prod(inner) * a.itemsize
+    return native.take_lines, (form((*lead, rows.size, *inner), a.dtype),), (rows, *sizes)
 
-    halves = halves_by(lambda: resample_backward, otherwise("resample_backward"))
-    return resample_backward
+
+def _prepare_backward(grad: Array, dim: int, size: int, places: Places, weights: Weights) -> object:
+    if grad.dtype not in _RUNS:
+        return None
+    return _applied(grad, dim, size, _adjoint(size, places, weights, grad.dtype))
 
 
-KERNELS: dict[str, Kernel] = {}
+def _of_pixels(prepare: Callable[..., object]) -> Callable[..., object]:
+    """`prepare` of an array whose second dimension was moved to the end."""
 
-if native is not None:
-    KERNELS["resample"] = _make_resample()
-    KERNELS["resample_backward"] = _make_resample_backward()
+    def prepare_pixels(a: Array, dim: int, *rest: object) -> object:
+        return prepare(a, a.ndim - 1 if dim == 1 else dim - (dim > 1), *rest)
+
+    return prepare_pixels
+
+
+def _make(name: str, arrays: str, prepare: Callable[..., object]) -> Kernel:
+    general = halves_by(lambda: kernel, otherwise(name))
+    kernel = prepared(name, arrays, prepare, general, packs=True, pixels=_of_pixels(prepare))
+    return kernel
+
+
+KERNELS: dict[str, Kernel] = {
+    "resample": _make("resample", "asss", _prepare),
+    "resample_backward": _make("resample_backward", "assss", _prepare_backward),
+}
