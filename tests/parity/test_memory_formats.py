@@ -175,7 +175,9 @@ LAYERS = {
         x, x.mT[:1].repeat(x.shape[1], 1, 1, 1)[:, :2]
     ),
     "batch_norm": lambda f, x: f.batch_norm(x, None, None, training=True),
-    "batch_norm in use": lambda f, x: f.batch_norm(x, x[0, :, 0, 0], x[0, :, 1, 1] + 1),
+    "batch_norm in use": lambda f, x: f.batch_norm(
+        x, x.detach()[0, :, 0, 0], x.detach()[0, :, 1, 1] + 2
+    ),
     "group_norm": lambda f, x: f.group_norm(x, 1),
     "instance_norm": lambda f, x: f.instance_norm(x),
     "max_pool2d": lambda f, x: f.max_pool2d(x, 2),
@@ -183,6 +185,7 @@ LAYERS = {
     "avg_pool2d": lambda f, x: f.avg_pool2d(x, 2),
     "adaptive_avg_pool2d": lambda f, x: f.adaptive_avg_pool2d(x, 3),
     "adaptive_max_pool2d": lambda f, x: f.adaptive_max_pool2d(x, 3),
+    "means of tiles": lambda f, x: f.adaptive_avg_pool2d(x, (3, 1)),
     "pad": lambda f, x: f.pad(x, (1, 2, 0, 1)),
     "reflected": lambda f, x: f.pad(x, (1, 2, 0, 1), "reflect"),
     "replicated": lambda f, x: f.pad(x, (1, 2, 0, 1), "replicate"),
@@ -222,7 +225,7 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("image", ["channels last", "plain"])
 @pytest.mark.parametrize("gradient", GRADIENTS)
-@pytest.mark.parametrize("layer", ["batch_norm", "max_pool2d"])
+@pytest.mark.parametrize("layer", ["batch_norm", "max_pool2d", "adaptive_max_pool2d"])
 def test_gradients_have_the_order_of_images(layer: str, gradient: str, image: str) -> None:
     found = []
     for t in (torch, fb):
@@ -232,6 +235,19 @@ def test_gradients_have_the_order_of_images(layer: str, gradient: str, image: st
     theirs, ours = found
     assert places(ours) == places(theirs)
     torch.testing.assert_close(torch.tensor(ours.tolist()), theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("image", ["channels last", "every second", "two of its channels"])
+@pytest.mark.parametrize("layer", sorted({*LAYERS} - {"dropout", "max_pool2d with indices"}))
+def test_layers_of_images_have_pytorchs_numbers(layer: str, image: str) -> None:
+    found = []
+    for t in (torch, fb):
+        x = (IMAGES[image](t) / 31).sin().requires_grad_()
+        y = LAYERS[layer](t.nn.functional, x)
+        (grad,) = t.autograd.grad(y, x, ramp(t, tuple(y.shape)).cos())
+        found.append((torch.tensor(y.tolist()), torch.tensor(grad.tolist())))
+    for theirs, ours in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=2e-4, atol=2e-4)
 
 
 @pytest.mark.parametrize("image", IMAGES)

@@ -250,6 +250,8 @@ const Row pooling_rows[] = {
     {"max_pool2d_f64", "wwriiiiiiiiiiiii", "t034,d034,t012", max_pool2d_f64},
     {"max_boxes_f32", "wwrrrrrrriiiiiiiiii", BOXES, max_boxes_f32},
     {"max_boxes_f64", "wwrrrrrrriiiiiiiiii", BOXES, max_boxes_f64},
+    {"max_boxes_pixels_f32", "wwrrrrriiiiii", "t0345,d0345,t0125,d3,d3,d4,d4", max_boxes_pixels_f32},
+    {"max_boxes_pixels_f64", "wwrrrrriiiiii", "t0345,d0345,t0125,d3,d3,d4,d4", max_boxes_pixels_f64},
     {"max_pool2d_backward_f32", "wrriii", "t01,t02,d02", max_pool2d_backward_f32},
     {"max_pool2d_backward_f64", "wrriii", "t01,t02,d02", max_pool2d_backward_f64},
     {"avg_pool2d_f32", "wriiiiiiiiiiiif", "t034,t012", avg_pool2d_f32},

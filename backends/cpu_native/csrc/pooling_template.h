@@ -115,36 +115,46 @@ WIDE static void NAME(max_pool2d_step)(const void *context, int64_t begin, int64
     }
 }
 
-/* The same of images whose channels vary fastest, PIECE of them at a time. */
+/* The elements of a window of an image whose channels vary fastest: from row `top` and column `left` on, so
+   many rows and columns, some steps apart; there are some. */
+INLINE void NAME(max_window)(const NAME(Pool) * c, const T *x, int64_t top, int64_t rows, int64_t down, int64_t left,
+                             int64_t columns, int64_t right, T *out, int64_t *places) {
+    int32_t at[PIECE];
+    for (int64_t from = 0; from < c->channels; from += PIECE) {
+        const int64_t n = c->channels - from < PIECE ? c->channels - from : PIECE;
+        T *restrict best = out + from;
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++) {
+                const int64_t place = (top + i * down) * c->w + left + j * right;
+                const T *restrict tap = x + place * c->channels + from;
+                if (i == 0 && j == 0)
+                    for (int64_t k = 0; k < n; k++) best[k] = tap[k], at[k] = (int32_t)place;
+                else
+                    NAME(max_tap)(tap, best, at, n, 1, (int32_t)place, 0);
+            }
+        for (int64_t k = 0; k < n; k++) places[from + k] = at[k];
+    }
+}
+
+/* max_pool2d_step of such images. */
 WIDE static void NAME(max_pixels_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Pool) *c = context;
-    int32_t at[PIECE];
     for (int64_t line = begin; line < end; line++) {
         const int64_t image = line / c->oh, top = line % c->oh * c->sh - c->ph;
         const T *x = c->x + image * c->h * c->w * c->channels;
         int64_t upper, lower, left, right;
         NAME(taps_inside)(top, c->dh, c->kh, c->h, &upper, &lower);
         for (int64_t window = 0; window < c->ow; window++) {
-            const int64_t start = window * c->sw - c->pw, pixel = line * c->ow + window;
+            const int64_t start = window * c->sw - c->pw, pixel = (line * c->ow + window) * c->channels;
+            T *out = c->out + pixel;
+            int64_t *places = c->places + pixel;
             NAME(taps_inside)(start, c->dw, c->kw, c->w, &left, &right);
-            for (int64_t from = 0; from < c->channels; from += PIECE) {
-                const int64_t n = c->channels - from < PIECE ? c->channels - from : PIECE;
-                T *restrict best = c->out + pixel * c->channels + from;
-                int64_t *restrict places = c->places + pixel * c->channels + from;
-                if (upper >= lower || left >= right) {
-                    for (int64_t k = 0; k < n; k++) best[k] = (T)-INFINITY, places[k] = NAME(nowhere)(c, top, start);
-                    continue;
-                }
-                for (int64_t i = upper; i < lower; i++)
-                    for (int64_t j = left; j < right; j++) {
-                        const int64_t place = (top + i * c->dh) * c->w + start + j * c->dw;
-                        const T *restrict tap = x + place * c->channels + from;
-                        if (i == upper && j == left)
-                            for (int64_t k = 0; k < n; k++) best[k] = tap[k], at[k] = (int32_t)place;
-                        else
-                            NAME(max_tap)(tap, best, at, n, 1, (int32_t)place, 0);
-                    }
-                for (int64_t k = 0; k < n; k++) places[k] = at[k];
+            if (upper < lower && left < right) {
+                NAME(max_window)(c, x, top + upper * c->dh, lower - upper, c->dh, start + left * c->dw, right - left,
+                                 c->dw, out, places);
+            } else {
+                for (int64_t k = 0; k < c->channels; k++)
+                    out[k] = (T)-INFINITY, places[k] = NAME(nowhere)(c, top, start);
             }
         }
     }
@@ -297,6 +307,52 @@ static void NAME(max_boxes)(const Args *k) {
         if (c.step[d] > c.size[d]) c.step[d] = c.size[d];
     }
     if (!outside) split(NAME(max_boxes_step), &c, n[0] * n[4] * n[5], team(k, n[0] * n[1] * n[2] * n[3]));
+    if (outside) *k->error = "window out of range";
+}
+
+/* Windows, given by their first elements and ends along rows and columns, of images whose channels vary fastest. */
+typedef struct {
+    NAME(Pool) pool;
+    const int64_t *first[2], *end[2];
+    int64_t size[2];
+} NAME(Spans);
+
+/* Whether window i along a dimension has elements, all of the image. */
+INLINE int NAME(span)(const NAME(Spans) * c, int d, int64_t i, int64_t *from, int64_t *count) {
+    const int64_t end = (int64_t)place_of(c->end[d] + i);
+    *from = (int64_t)place_of(c->first[d] + i);
+    if (*from < 0 || *from >= end || end > c->size[d]) {
+        *c->pool.outside = 1;
+        return 0;
+    }
+    *count = end - *from;
+    return 1;
+}
+
+WIDE static void NAME(max_spans_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Spans) *c = context;
+    const NAME(Pool) *pool = &c->pool;
+    for (int64_t line = begin; line < end; line++) {
+        const T *x = pool->x + line / pool->oh * pool->h * pool->w * pool->channels;
+        int64_t top, rows, left, columns;
+        if (!NAME(span)(c, 0, line % pool->oh, &top, &rows)) return;
+        for (int64_t i = 0; i < pool->ow; i++) {
+            const int64_t pixel = (line * pool->ow + i) * pool->channels;
+            if (!NAME(span)(c, 1, i, &left, &columns)) return;
+            NAME(max_window)(pool, x, top, rows, 1, left, columns, 1, pool->out + pixel, pool->places + pixel);
+        }
+    }
+}
+#undef PIECE
+
+static void NAME(max_boxes_pixels)(const Args *k) {
+    const int64_t *n = k->n;
+    Flag outside = 0;
+    const NAME(Spans) c = {.pool = {.out = k->p[0], .places = k->p[1], .x = k->p[2], .h = n[1], .w = n[2],
+                                    .oh = n[3], .ow = n[4], .channels = n[5], .outside = &outside},
+                           .first = {k->p[3], k->p[5]}, .end = {k->p[4], k->p[6]}, .size = {n[1], n[2]}};
+    const int64_t lines = c.pool.ow > 0 ? n[0] * c.pool.oh : 0;
+    split(NAME(max_spans_step), &c, lines, team(k, n[0] * n[1] * n[2] * n[5]));
     if (outside) *k->error = "window out of range";
 }
 
@@ -488,6 +544,7 @@ WIDE static void NAME(avg_pool2d_backward_step)(const void *context, int64_t beg
 }
 
 /* The same where the channels vary fastest. */
+#define PIECE 512
 WIDE static void NAME(avg_pixels_backward_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Pool) *c = context;
     const int64_t n = c->channels;

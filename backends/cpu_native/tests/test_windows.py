@@ -189,3 +189,27 @@ def test_places_outside_of_an_image_are_refused(place):
     grad, out = np.ones((1, 1, 1, 2), np.float32), np.zeros((1, 2, 2, 2), np.float32)
     with pytest.raises(IndexError, match="range"):
         extension.native.max_pool2d_pixels_backward_f32(out, grad, places, 1, 4, 1, 2)
+
+
+@given(
+    st.tuples(*[st.integers(1, n) for n in (2, 40, 9, 9)]),
+    *(pairs(1, 9), st.sampled_from([np.float32, np.float64]), st.booleans()),
+)
+@settings(max_examples=100, deadline=None)
+def test_windows_that_cover_images_do_not_depend_on_their_order(shape, counts, dtype, odd):
+    x = volumes(shape, dtype, odd)
+    made = in_either_order("adaptive_max_pool2d", [x], counts)
+    same(made, NUMPY["adaptive_max_pool2d"](x, counts))
+
+
+@pytest.mark.parametrize(("first", "end"), [(-1, 2), (0, 4), (2, 2), (2, 1)])
+def test_windows_outside_of_an_image_are_refused(first, end):
+    x, values, places = (
+        np.zeros((1, 3, 3, 2), np.float32),
+        np.zeros(2, np.float32),
+        np.zeros(2, int),
+    )
+    whole, given = (np.array([0]), np.array([3])), (np.array([first]), np.array([end]))
+    for bounds in ((*whole, *given), (*given, *whole)):
+        with pytest.raises(IndexError, match="window"):
+            extension.native.max_boxes_pixels_f32(values, places, x, *bounds, 1, 3, 3, 1, 1, 2)

@@ -126,7 +126,7 @@ def _make_max_pool3d() -> Kernel:
 
 
 def _make_adaptive_max_pool(name: str) -> Kernel:
-    find = compiled("max_boxes").get
+    find, find_of_pixels = compiled("max_boxes").get, compiled("max_boxes_pixels").get
 
     def prepare(x: Array, counts: Sizes) -> object:
         run = find(x.dtype)
@@ -136,7 +136,19 @@ def _make_adaptive_max_pool(name: str) -> Kernel:
         dims = [_shares(size, count) for size, count in zip(sizes, counts, strict=True)]
         return _boxes(run, x, dims, (1, 1, 1))
 
-    return prepared(name, "as", prepare, otherwise(name))
+    def prepare_pixels(x: Array, counts: Sizes) -> object:
+        run = find_of_pixels(x.dtype)
+        if run is None or not x.size or x.ndim != 4 or x.shape[1] * x.shape[2] >= _LARGEST:
+            return None
+        n, h, w, c = x.shape
+        bounds = [
+            a for size, count in zip((h, w), counts, strict=True) for a in _shares(size, count)
+        ]
+        shape = (n, *counts, c)
+        forms = form(shape, x.dtype), form(shape, INT64)
+        return run, forms, (*bounds, n, h, w, *counts, c)
+
+    return prepared(name, "as", prepare, otherwise(name), pixels=prepare_pixels)
 
 
 def _make_max_pool2d_backward() -> Kernel:

@@ -14,10 +14,12 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.orders import ordered_like
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.memory_format import has_channels_last
 from flambeau.ops.creation.creation import zeros
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.shapes.movement import cat
+from flambeau.ops.spatial.average_pooling import _avg_pool2d
 from flambeau.ops.spatial.image_windows import Pair, Places, Sizes, Triple
 from flambeau.ops.spatial.pooling import largest
 
@@ -142,6 +144,9 @@ def _means(where: str, input: Tensor, output_size: object, rank: int) -> Tensor:
     first = x.dim() - rank
     if rank > 1 and max(size) == min(size) == 1:
         return x.mean(tuple(range(first, x.dim())), True)
+    if rank == 2 and _tiles(x, size):
+        kernel = x.shape[2] // size[0], x.shape[3] // size[1]
+        return _avg_pool2d.run(x, kernel, kernel, (0, 0), False, True, None)
     result = x
     for dim, wanted in enumerate(size, first):
         if wanted != x.shape[dim]:
@@ -149,6 +154,13 @@ def _means(where: str, input: Tensor, output_size: object, rank: int) -> Tensor:
     if result is x:
         result = x.clone()
     return ordered_like(x, result) if rank == 2 else result
+
+
+def _tiles(x: Tensor, size: Sizes) -> bool:
+    """Whether windows of one size are to be taken of images with channels last, all at once."""
+    if x.is_contiguous() or not has_channels_last(x.shape, x.stride()):
+        return False
+    return all(n and x.shape[2 + d] % n == 0 for d, n in enumerate(size))
 
 
 def _window_means(x: Tensor, dim: int, count: int) -> Tensor:
