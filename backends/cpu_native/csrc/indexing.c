@@ -204,6 +204,15 @@ PLAIN_TURN(uint64_t, w8, 8)
                                      c->columns);                                             \
                     continue;                                                                 \
                 }                                                                             \
+                if (c->rows == 3) { /* the colours of images */                               \
+                    const W *restrict second = a + c->columns, *restrict third = second + c->columns; \
+                    _Pragma("omp simd") for (int64_t j = j0; j < j1; j++) {                   \
+                        out[3 * j] = a[j];                                                    \
+                        out[3 * j + 1] = second[j];                                           \
+                        out[3 * j + 2] = third[j];                                            \
+                    }                                                                         \
+                    continue;                                                                 \
+                }                                                                             \
                 for (int64_t j = j0; j < j1; j++) {                                           \
                     _Pragma("omp simd") for (int64_t i = i0; i < i1; i++)                     \
                         out[j * c->rows + i] = a[i * c->columns + j];                         \

@@ -854,13 +854,29 @@ def test_clamp(dtype, limits):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
 @pytest.mark.parametrize(
-    "shape", [(40, 70), (33, 65), (2, 40, 31), (1, 2000), (64, 100), (3, 96, 64)]
+    "shape", [(40, 70), (33, 65), (2, 40, 31), (1, 2000), (64, 100), (3, 96, 64), (2, 3, 700)]
 )
 def test_copies_of_transposed_matrices(shape, dtype):
     x = numbers(shape, np.float64).astype(dtype)
     found = COMPILED["contiguous"](x.swapaxes(-1, -2))
     assert found.flags.c_contiguous
     np.testing.assert_array_equal(found, x.swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(2, 3, 20, 30), (5, 40, 1, 33), (1, 7, 2, 300)])
+def test_copies_of_images_in_any_order(shape, dtype):
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    for order in permutations(range(4)):
+        for images in (
+            x.transpose(order),
+            x[:, ::-1].transpose(order),
+            x[..., ::2].transpose(order),
+        ):
+            found = COMPILED["contiguous"](images)
+            assert found.flags.c_contiguous
+            assert not np.may_share_memory(found, x)
+            np.testing.assert_array_equal(wide(found), wide(images))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

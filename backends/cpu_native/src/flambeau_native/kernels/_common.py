@@ -105,7 +105,7 @@ def prepared(
         return general
 
     def packed(*args: Any) -> Any:
-        dense = [x if _is_dense(x) else np.ascontiguousarray(x) for x in args]
+        dense = [x if _is_dense(x) else _dense(x) for x in args]
         return (general if all(map(operator.is_, dense, args)) else kernel)(*dense)
 
     rest = packed if packs else general
@@ -219,9 +219,37 @@ def turned(*arrays: Array) -> tuple[list[Array], Sequence[int] | None] | None:
     return [_dense(a.transpose(order)) for a in arrays], np.argsort(order).tolist()
 
 
+_TRANSPOSES = {4: native.transpose_w4, 8: native.transpose_w8} if native else {}
+_SMALLEST = 1024  # elements, below which NumPy's copy is as fast
+
+
+def transposed(a: Array) -> Array | None:
+    """A row-major copy of what consists of transposes of row-major matrices; None of all else.
+
+    So do images with channels last, and those that are to be: after some dimensions in order the
+    last of them lie in memory first, then the others.
+    """
+    run = _TRANSPOSES.get(a.itemsize)
+    if a.size < _SMALLEST or a.ndim < 2 or run is None or a.dtype.kind == "V":
+        return None
+    order = sorted(range(a.ndim), key=a.strides.__getitem__, reverse=True)
+    first = next((d for d, at in enumerate(order) if d != at), 0)
+    cut = order[first]
+    if order[first:] != [*range(cut, a.ndim), *range(first, cut)]:
+        return None
+    matrices = a.transpose(order)
+    if not matrices.flags.c_contiguous:
+        return None
+    out, rows, columns = made(a.shape, a.dtype), prod(a.shape[cut:]), prod(a.shape[first:cut])
+    run(out, matrices, a.size // (rows * columns), rows, columns)
+    return out
+
+
 def _dense(a: Array) -> Array:
     if a.flags.c_contiguous:
         return a
+    if any(a.strides) and (found := transposed(a)) is not None:
+        return found
     out = made(a.shape, a.dtype)
     _assign(out, a if any(a.strides) else a[(*[0] * a.ndim, ...)])
     return out

@@ -30,6 +30,7 @@ from flambeau_native.kernels._common import (
     made,
     memory_of,
     otherwise,
+    transposed,
     unary,
     whole,
     whole_comparison,
@@ -47,11 +48,10 @@ if TYPE_CHECKING:
 
 _contiguous, _clamp = otherwise("contiguous"), otherwise("clamp")
 _assign, _fill, _full = otherwise("assign"), otherwise("fill_"), otherwise("full")
-_TRANSPOSES = {4: native.transpose_w4, 8: native.transpose_w8} if native else {}
 _FEW_HALVES = 1024  # 16-bit floats
+_SMALLEST = 1024  # elements, below which NumPy's powers of two are as fast
 _FEWEST_DIVISIONS = 32  # elements, below which NumPy is as fast
 _LEAST_CAST = 512  # elements
-_SMALLEST = 1024  # elements, below which NumPy's copy is as fast
 # What is written as its bits: NumPy exports no buffers of these dtypes, and fills number by number.
 _BITS = {dtype: WORD if dtype.itemsize == 2 else np.dtype(np.uint8) for dtype in FOREIGN}
 _LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops are as fast
@@ -121,15 +121,8 @@ def _is_clear(value: object) -> bool:
 def contiguous(a: Array) -> Any:
     if a.flags.c_contiguous:
         return copied(a) if a.nbytes >= THRESHOLD else _contiguous(a)
-    if a.size >= _SMALLEST and a.ndim > 1:
-        turned = a.swapaxes(-1, -2)
-        run = _TRANSPOSES.get(a.itemsize)
-        if run is not None and turned.flags.c_contiguous and a.dtype.kind != "V":
-            out = made(a.shape, a.dtype)
-            rows, columns = turned.shape[-2:]
-            run(out, turned, a.size // (rows * columns), rows, columns)
-            return out
-    return _contiguous(a)
+    found = transposed(a)
+    return _contiguous(a) if found is None else found
 
 
 def clone(a: Array) -> Any:
