@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 
 import numpy as np
 import pytest
@@ -239,3 +240,44 @@ def test_two_numbers_are_written_into_a_tensor():
     assert (fb.mul(2, 3) * fb.ones(2, dtype=fb.int8)).dtype is fb.int8
     with fb.device("meta"):
         assert fb.mul(2, 3).device.type == str(torch.mul(2, 3).device)
+
+
+BEFORE = [0, 0.0, -0.0, 1, -3, 2.5, float("inf"), float("nan"), 1 << 62, -(1 << 63)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["sub", "pow", "floordiv", "mod", "truediv"])
+def test_a_number_before_floats_takes_their_dtype(name: str, dtype: str) -> None:
+    run = getattr(operator, name)
+    for number in BEFORE:
+        found = []
+        for t in (torch, fb):
+            x = t.tensor([[0.5, -1.5, 2.0], [0.0, 3.0, 1e30]], dtype=getattr(t, dtype)).t()
+            x = x.clone().requires_grad_(name in ("sub", "pow", "truediv"))
+            y = run(number, x)
+            assert y.is_contiguous() == (name == "pow")
+            (grad,) = t.autograd.grad(y.sum(), x) if y.requires_grad else (t.zeros(()),)
+            found.append(
+                (y.dtype == x.dtype, torch.tensor(y.tolist()), torch.tensor(grad.tolist()))
+            )
+        (same, theirs, slope), (ours_same, ours, our_slope) = found
+        assert same
+        assert ours_same
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=0, equal_nan=True)
+        torch.testing.assert_close(our_slope, slope, rtol=1e-6, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["and_", "or_", "xor", "lshift", "rshift"])
+def test_bits_of_a_number_before_floats_are_refused(name: str) -> None:
+    for t in (torch, fb):
+        if t is torch and name in ("lshift", "rshift"):
+            continue  # PyTorch shifts floats
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            getattr(operator, name)(1, t.ones(2))
+
+
+@pytest.mark.parametrize("number", [1 << 64, -(1 << 63) - 1])
+def test_a_number_before_floats_that_no_integer_holds_is_refused(number: int) -> None:
+    for t in (torch, fb):
+        with pytest.raises((RuntimeError, OverflowError)):
+            number - t.ones(2)

@@ -325,6 +325,9 @@ def slow_unary(name: str, x: Tensor) -> Tensor:
     return op.run(x)
 
 
+_SURE = frozenset((D.float32, D.float64))
+
+
 def slow_binary(name: str, x: object, y: object) -> Any:
     """A broadcasting op of tensors and numbers; NotImplemented for anything else."""
     if type(x) not in PLAIN or type(y) not in PLAIN:
@@ -332,6 +335,12 @@ def slow_binary(name: str, x: object, y: object) -> Any:
 
         if _overrides.wanted((x, y)):
             return _overrides.call(OPS[name].public(), (x, y), {})
+    if (type(x) is float or type(x) is int) and is_tensor(y) and y.dtype in _SURE:
+        # 1 - x is common, and numbers promote nothing here.
+        OPS[name].check_dtype(y.dtype, (x, y))
+        number = wrap(y._be, scalar_native(y._be, x, y.dtype), y.dtype)
+        result = OPS[name].run(number, y)
+        return result.contiguous() if name == "pow" else result
     operands = as_operands(name, x, y)
     if operands is None:
         return NotImplemented
