@@ -97,3 +97,22 @@ def test_a_repeated_gradient_and_channels_last_take_the_compiled_function():
     for operands in ((one, x), (row, x), (last, last), (one, last), (x[:, :, ::2],), (last,)):
         assert turned(*operands) is not None
     assert turned(x, last) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("name", ["neg", "abs", "exp", "sqrt", "relu", "silu"])
+def test_functions_of_repeated_elements_are_those_of_each(name, dtype):
+    x = np.linspace(0.1, 9, 400 * 300).astype(dtype)
+    column, row, number = x[:400, None], x[None, :300], x[:1, None]
+    wide = x.reshape(400, 300)[:, None].transpose(2, 1, 0)
+    for a, shape in (
+        *((each, (400, 300)) for each in (column, row, number)),
+        *((wide, (300, 3, 400)), (wide[::-2, :, ::3], (150, 5, 134)), (x[:0], (7, 0))),
+    ):
+        repeated = np.broadcast_to(a, shape)
+        found, each = KERNELS[name](repeated), KERNELS[name](np.array(a, order="C"))
+        np.testing.assert_allclose(found, np.broadcast_to(each, shape), rtol=1e-6)
+        assert found.dtype == dtype
+        assert found.flags.writeable
+        if found.size:
+            assert found.strides == np.negative(repeated).strides

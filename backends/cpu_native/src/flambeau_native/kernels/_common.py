@@ -255,6 +255,24 @@ def _dense(a: Array) -> Array:
     return out
 
 
+_MADE: Any = [["readonly"], ["writeonly", "allocate"]]
+
+
+def once(kernel: Kernel, a: Array) -> Array | None:
+    """What `kernel` makes of an array whose elements repeat, from each once; None of others.
+
+    The result has the order in memory that NumPy gives it.
+    """
+    if 0 not in a.strides or not a.size:
+        return None
+    few = a[tuple([slice(None) if step else slice(1) for step in a.strides])]
+    if few.size == a.size:
+        return None
+    out = np.nditer((a, None), [], _MADE).operands[1]
+    np.copyto(out, kernel(few))
+    return out
+
+
 def whole(general: Kernel, name: str, dtypes: Sequence[Any] = _EXPORTED) -> Kernel:
     """`general`, and one compiled call that makes its result where its arrays are as they should.
 
@@ -298,6 +316,8 @@ def unary(name: str, function: str = "", general: Kernel | None = None) -> Kerne
             return general(a, *numbers)
         back = None
         if not a.flags.c_contiguous:
+            if (repeated := once(lambda few: kernel(few, *numbers), a)) is not None:
+                return repeated
             if (found := turned(a)) is None:
                 return general(a, *numbers)
             (a,), back = found

@@ -29,6 +29,7 @@ from flambeau_native.kernels._common import (
     in_place,
     made,
     memory_of,
+    once,
     otherwise,
     transposed,
     unary,
@@ -158,8 +159,10 @@ def _large_unary(name: str, general: Kernel | None = None) -> Kernel:
     general, find = general or otherwise(name), compiled(name).get
 
     def large(a: Array) -> object:
-        run = find(a.dtype) if a.flags.c_contiguous else None
-        if run is None:
+        if not a.flags.c_contiguous:
+            repeated = once(general, a)
+            return general(a) if repeated is None else repeated
+        if (run := find(a.dtype)) is None:
             return general(a)
         out = empty_like(a)
         run(out, a, a.size)
