@@ -181,6 +181,16 @@ def test_one_hot_agrees(classes: Any, count: int) -> None:
     assert_same(fb.nn.functional.one_hot(ours_of(given), count), expected)
 
 
+@pytest.mark.parametrize("shape", [(4095,), (4097,), (2, 3000), (1, 1), (0, 3)])
+@pytest.mark.parametrize("count", [1, 3])
+def test_one_hot_of_few_and_of_many_agrees(shape: tuple[int, ...], count: int) -> None:
+    given = torch.arange(torch.Size(shape).numel()).reshape(shape) % count
+    expected = torch.nn.functional.one_hot(given, count)
+    found = fb.nn.functional.one_hot(ours_of(given), count)
+    assert_same(found, expected)
+    assert found.is_contiguous()
+
+
 def long(t: Any, *numbers: int) -> Any:
     return t.tensor(list(numbers), dtype=t.int64)
 

@@ -1032,7 +1032,9 @@ def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
     if dims is None or dims == ():
         if isinstance(shifts, (list, tuple)):
             (shifts,) = shifts
-        return reshape(roll(reshape(x, (-1,)), shifts, 0), tuple(x._a.shape))
+        if len(x._a.shape) != 1:
+            return reshape(roll(reshape(x, (-1,)), shifts, 0), tuple(x._a.shape))
+        dims = 0
     moves = shifts if isinstance(shifts, (list, tuple)) else (shifts,)
     along = dims if isinstance(dims, (list, tuple)) else (dims,)
     if len(moves) != len(along):

@@ -8,6 +8,8 @@ from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import whole_number
 from flambeau.overrides import takes_as_annotated
 
+_FEW = 1 << 12  # elements of a result, up to which comparing every class is quickest
+
 
 def embedding(
     input: Tensor,
@@ -185,5 +187,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError(
                 f"Class values must be smaller than num_classes: got {most} of {num_classes}."
             )
+        if tensor.numel() * num_classes <= _FEW:
+            classes = fb.arange(num_classes, device=tensor.device)
+            return (tensor.unsqueeze(-1) == classes).long()
     result = fb.zeros((*tensor.shape, num_classes), dtype=fb.int64, device=tensor.device)
     return result.scatter(-1, tensor.unsqueeze(-1), 1)
