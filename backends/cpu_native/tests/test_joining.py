@@ -61,6 +61,27 @@ def test_arrays_with_gaps_and_large_ones_are_joined_the_general_way():
             same(KERNELS["stack"](pair, dim), np.stack(pair, dim))
 
 
+@pytest.mark.parametrize("dtypes", [("f4", "f4"), ("f4", "f8"), ("i1", "i1"), ("c8", "c8")])
+@pytest.mark.parametrize("shape", [(2, 8, 9, 8), (1, 70, 4, 4), (2, 16, 4, 4, 5), (1, 4096, 1, 1)])
+def test_images_with_channels_last_are_joined_in_their_order(shape, dtypes):
+    for dim in range(len(shape)):
+        arrays = []
+        for n, dtype in zip((3, shape[dim]), dtypes, strict=True):
+            a = filled((*shape[:dim], n, *shape[dim + 1 :]), dtype, n)
+            arrays.append(np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 1, -1)), -1, 1))
+        for pair in (
+            arrays[1:] * 2,
+            arrays,
+            arrays[1:],
+            [arrays[1], np.array(arrays[0], order="C")],
+        ):
+            found, expected = KERNELS["cat"](pair, dim), np.concatenate(pair, dim)
+            np.testing.assert_array_equal(found, expected)
+            assert found.dtype == expected.dtype
+            if not any(a.flags.c_contiguous for a in pair):
+                assert np.moveaxis(found, 1, -1).flags.c_contiguous
+
+
 def test_arrays_that_do_not_fit_are_refused_the_general_way():
     a, b = np.ones((2, 3), "f4"), np.ones((3, 2), "f4")
     for name in ("cat", "stack"):

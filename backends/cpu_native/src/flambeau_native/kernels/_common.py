@@ -115,8 +115,9 @@ def prepared(
     return kernel
 
 
-_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
-_BACK = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
+LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+BACK = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
+"""How images and volumes are turned whose channels become the last dimension, and back."""
 
 
 def _by_pixels(
@@ -124,18 +125,18 @@ def _by_pixels(
 ) -> Kernel:
     def turned_back(*args: Any) -> Any:
         rank = args[0].ndim
-        back, last = _BACK[rank], _LAST[rank]
+        back, last = BACK[rank], LAST[rank]
         found = general(*(a.transpose(back) for a in args[:images]), *args[images:])
         return _ordered(found, rank, last)
 
     def function(*args: Any) -> Any:
         decides = args[images - 1]
         rank = decides.ndim
-        last = None if decides.flags.c_contiguous else _LAST.get(rank)
+        last = None if decides.flags.c_contiguous else LAST.get(rank)
         if last is None or not decides.transpose(last).flags.c_contiguous:
             return general(*args)
         pixels = [_dense(a.transpose(last)) for a in args[:images]]
-        return _ordered(kernel(*pixels, *args[images:]), rank, _BACK[rank])
+        return _ordered(kernel(*pixels, *args[images:]), rank, BACK[rank])
 
     kernel = prepared(name, arrays, prepare, turned_back)
     return function

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import Array, Kernel, made, memory_of, otherwise
+from flambeau_native.kernels._common import (
+    BACK,
+    LAST,
+    Array,
+    Kernel,
+    made,
+    memory_of,
+    otherwise,
+)
 from flambeau_numpy.extending import THRESHOLD, empty
 from flambeau_numpy.extending.parts import large_cat, large_stack, make_cat, make_stack
 
 _STREAMED = 3_500_000  # bytes, from which on results may be written past the caches
+_TURNED = 4096  # bytes of an array, from which on turning it costs little
 _flip = otherwise("flip")
 _FLIPS = {4: native.flip_w4, 8: native.flip_w8} if native else {}
 
@@ -50,6 +59,21 @@ def _large_stack(arrays: Sequence[Array], dim: int) -> Any:
     if not _are_runs(arrays, dim) or any(a.shape != first.shape for a in arrays):
         return large_stack(arrays, dim)
     return _joined(arrays, (len(arrays), *first.shape))
+
+
+def _of_pixels(general: Kernel, rows: Callable[[], Kernel]) -> Kernel:
+    """`general`, and for large images whose channels vary fastest the kernel of rows, `rows`."""
+
+    def cat(arrays: Sequence[Array], dim: int) -> Any:
+        first, rank = arrays[0], arrays[0].ndim
+        if rank not in LAST or first.nbytes < _TURNED or first.flags.c_contiguous:
+            return general(arrays, dim)
+        pixels = [a.transpose(LAST[rank]) for a in arrays if a.ndim == rank]
+        if len(pixels) < len(arrays) or not all(a.flags.c_contiguous for a in pixels):
+            return general(arrays, dim)
+        return rows()(pixels, LAST[rank].index(dim)).transpose(BACK[rank])
+
+    return cat
 
 
 def flip(a: Array, dims: tuple[int, ...]) -> Any:
@@ -98,7 +122,8 @@ KERNELS: dict[str, Kernel] = {
 }
 
 if native is not None:
-    KERNELS["cat"] = native.joining(KERNELS["cat"], False, THRESHOLD, made, _STREAMED)
+    _cat = _of_pixels(KERNELS["cat"], lambda: KERNELS["cat"])
+    KERNELS["cat"] = native.joining(_cat, False, THRESHOLD, made, _STREAMED)
     KERNELS["stack"] = native.joining(KERNELS["stack"], True, THRESHOLD, made, _STREAMED)
     KERNELS["tril"], KERNELS["tril_"] = _make_triangle(True)
     KERNELS["triu"], KERNELS["triu_"] = _make_triangle(False)
