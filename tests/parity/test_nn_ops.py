@@ -115,6 +115,8 @@ POOLINGS: list[Case] = [
     _pooling("even", "adaptive_avg_pool2d", (1, 2, 4, 6), (2, 3)),
     _pooling("overlapping", "adaptive_avg_pool2d", (2, 5, 6), (3, None)),
     _pooling("larger", "adaptive_avg_pool2d", (1, 1, 2, 3), (4, 5)),
+    _pooling("many", "adaptive_avg_pool2d", (1, 2, 13, 20), (6, 9)),
+    _pooling("few and wide", "adaptive_avg_pool2d", (2, 29, 31), (2, 3)),
 ]
 
 

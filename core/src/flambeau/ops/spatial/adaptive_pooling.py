@@ -14,14 +14,14 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.orders import ordered_like
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau._types.memory_format import has_channels_last
 from flambeau.ops.creation.creation import zeros
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.shapes.movement import cat
-from flambeau.ops.spatial.average_pooling import _avg_pool2d
+from flambeau.ops.spatial.average_pooling import avg_pool2d
 from flambeau.ops.spatial.image_windows import Pair, Places, Sizes, Triple
 from flambeau.ops.spatial.pooling import largest
+from flambeau.ops.spatial.resampling import _resample
 
 _MANY = 1 << 10  # windows, before whose lists memory for their results is tried
 
@@ -144,9 +144,9 @@ def _means(where: str, input: Tensor, output_size: object, rank: int) -> Tensor:
     first = x.dim() - rank
     if rank > 1 and max(size) == min(size) == 1:
         return x.mean(tuple(range(first, x.dim())), True)
-    if rank == 2 and _tiles(x, size):
-        kernel = x.shape[2] // size[0], x.shape[3] // size[1]
-        return _avg_pool2d.run(x, kernel, kernel, (0, 0), False, True, None)
+    if rank == 2 and all(n and x.shape[first + d] % n == 0 for d, n in enumerate(size)):
+        kernel = x.shape[-2] // size[0], x.shape[-1] // size[1]
+        return avg_pool2d(x, kernel)
     result = x
     for dim, wanted in enumerate(size, first):
         if wanted != x.shape[dim]:
@@ -156,20 +156,28 @@ def _means(where: str, input: Tensor, output_size: object, rank: int) -> Tensor:
     return ordered_like(x, result) if rank == 2 else result
 
 
-def _tiles(x: Tensor, size: Sizes) -> bool:
-    """Whether windows of one size are to be taken of images with channels last, all at once."""
-    if x.is_contiguous() or not has_channels_last(x.shape, x.stride()):
-        return False
-    return all(n and x.shape[2 + d] % n == 0 for d, n in enumerate(size))
-
-
 def _window_means(x: Tensor, dim: int, count: int) -> Tensor:
     """Means of windows along one dimension; of all in turn, as the windows are boxes."""
     size = x.shape[dim]
     if count and size % count == 0:
         return x.unflatten(dim, (count, size // count)).mean(dim + 1)
+    if count and max(b - a for a, b in _spans(size, count)) <= 2 * count:
+        return _resample.run(x, dim, *_shares(size, count))
     means = [x.narrow(dim, a, b - a).mean(dim, True) for a, b in _spans(size, count)]
     return cat(means, dim) if means else x.narrow(dim, 0, 0)
+
+
+@lru_cache(maxsize=64)  # a network pools the same few shapes over and over
+def _shares(size: int, count: int) -> tuple[Places, tuple[tuple[float, ...], ...]]:
+    """What each window has of which elements: as many of each, the last ones parts of the same."""
+    spans = _spans(size, count)
+    terms = max(b - a for a, b in spans)
+    places, weights = [], []
+    for a, b in spans:
+        rest = terms - (b - a)
+        places.append([*range(a, b), *[b - 1] * rest])
+        weights.append([1 / (b - a)] * (b - a - 1) + [1 / (b - a) / (rest + 1)] * (rest + 1))
+    return tuple(zip(*places, strict=True)), tuple(zip(*weights, strict=True))
 
 
 def _maxima(where: str, input: Tensor, output_size: object, rank: int) -> tuple[Tensor, Tensor]:
