@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
@@ -341,23 +343,42 @@ def _means(
     x = input if type(input) is Tensor else need_tensor(input, where, "input")
     if not x.dtype.is_floating_point and x.dtype is not D.int64:
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
-    if divisor_override == 0:
-        raise RuntimeError(f"{where}: divisor must be not zero")
-    ceil, padded, divisor = bool(ceil_mode), bool(count_include_pad), divisor_override
     batch, shape, are_ints = x, x._a.shape, type(kernel_size) is int and type(padding) is int
+    rest = ceil_mode, count_include_pad, divisor_override
     if are_ints and stride is None and type(shape) is tuple and len(shape) == rank + 2:
-        how = window_sizes(where, rank, shape, kernel_size, None, padding, 1, ceil)
+        how = _usual(rank, shape, kernel_size, padding, *rest)
     else:
-        batch, how = window(where, rank, x, kernel_size, stride, padding, 1, ceil)
-    kernel, step, edge, _ = how
+        batch, sizes = window(where, rank, x, kernel_size, stride, padding, 1, bool(ceil_mode))
+        how = _settings(rank, sizes, *rest)
     if rank == 1:  # a signal is an image of height 1
-        kernel, step, edge = (1, *kernel), (1, *step), (0, *edge)
-        signal = batch.unsqueeze(2)
-        result = _avg_pool2d(signal, kernel, step, edge, ceil, padded, divisor).squeeze(2)
+        result = _avg_pool2d(batch.unsqueeze(2), *how).squeeze(2)
     else:
-        means = _avg_pool2d.run if rank == 2 else _avg_pool3d.run
-        result = means(batch, kernel, step, edge, ceil, padded, divisor)
+        result = (_avg_pool2d.run if rank == 2 else _avg_pool3d.run)(batch, *how)
     return result if batch is x else result.squeeze(0)
+
+
+def _settings(
+    rank: int,
+    sizes: Sequence[Sizes],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> tuple[Any, ...]:
+    """What the op is told beside its input."""
+    if divisor_override == 0:
+        raise RuntimeError(f"{_NAMES[rank]}: divisor must be not zero")
+    kernel, step, edge, _ = sizes
+    if rank == 1:
+        kernel, step, edge = (1, *kernel), (1, *step), (0, *edge)
+    return kernel, step, edge, bool(ceil_mode), bool(count_include_pad), divisor_override
+
+
+@lru_cache(maxsize=256)  # a network pools the same few shapes over and over
+def _usual(rank: int, shape: Sizes, kernel_size: int, padding: int, *rest: Any) -> tuple[Any, ...]:
+    """`_settings` of windows that do not overlap."""
+    where = _NAMES[rank]
+    sizes = window_sizes(where, rank, shape, kernel_size, None, padding, 1, bool(rest[0]))
+    return _settings(rank, sizes, *rest)
 
 
 _NAMES = {rank: f"avg_pool{rank}d" for rank in (1, 2, 3)}
