@@ -9,7 +9,7 @@ import flambeau as fb
 
 def memory(t: fb.Tensor) -> Any:
     """The dtype, geometry and bytes of a tensor."""
-    return t.dtype, tuple(t.shape), t.stride(), t.contiguous().numpy().tobytes()
+    return t.dtype, tuple(t.shape), t.stride(), t.contiguous().cpu().numpy().tobytes()
 
 
 def agree(function: Any, *args: fb.Tensor) -> None:

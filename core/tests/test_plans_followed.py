@@ -102,7 +102,7 @@ PLACES = {
 }
 
 
-def runs(use, start, by, compiled, calls=9):
+def runs(use, start, by, compiled, device="cpu"):
     """Results and counts of some calls of a function that counts and uses the count."""
     place, found = Place(), []
     place.count = start
@@ -112,31 +112,31 @@ def runs(use, start, by, compiled, calls=9):
         return use(x, place.count)
 
     run = fb.compile(step) if compiled else step
-    for i in range(calls):
-        result = run(fb.tensor([0.5, -2.0, float(i)]))
+    for i in range(9):
+        result = run(fb.tensor([0.5, -2.0, float(i)], device=device))
         found.append((memory(result), type(result), place.count, type(place.count)))
     return run, found
 
 
 @pytest.mark.parametrize(("start", "by"), [(0, 1), (0.5, 0.25), (4, 2.5)])
 @pytest.mark.parametrize("use", USES)
-def test_a_count_is_used_as_it_is_at_the_time(use, start, by):
-    run, found = runs(USES[use], start, by, compiled=True)
-    assert found == runs(USES[use], start, by, compiled=False)[1]
+def test_a_count_is_used_as_it_is_at_the_time(use, start, by, device):
+    run, found = runs(USES[use], start, by, True, device)
+    assert found == runs(USES[use], start, by, False, device)[1]
     assert run.explain().replays >= 3
 
 
 @pytest.mark.parametrize("use", READ)
 def test_a_count_that_something_else_reads_has_no_plan(use):
-    run, found = runs(READ[use], 1, 1, compiled=True)
-    assert found == runs(READ[use], 1, 1, compiled=False)[1]
+    run, found = runs(READ[use], 1, 1, True)
+    assert found == runs(READ[use], 1, 1, False)[1]
     assert run.explain().replays == 0
     assert "a number that changes was read" in str(run.explain())
 
 
 @pytest.mark.parametrize("use", PLACES)
 def test_a_count_that_is_a_size_or_a_place_is_the_one_of_the_time(use):
-    assert runs(PLACES[use], 1, 1, compiled=True)[1] == runs(PLACES[use], 1, 1, compiled=False)[1]
+    assert runs(PLACES[use], 1, 1, True)[1] == runs(PLACES[use], 1, 1, False)[1]
 
 
 def test_what_follows_from_counts_is_kept_beside_them():

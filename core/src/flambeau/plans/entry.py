@@ -135,6 +135,7 @@ class Entry:
         self.draws: list[Generator] = []
         self.written: list[Any] = []
         self.recorded: Recorder | None = None
+        self._decides: Callable[[], list[Any]] | None = None
         self.ends = 0
         self._changed = changes(reach.checks)
         if _says_so(self._changed):
@@ -179,10 +180,9 @@ class Entry:
             self._cut(backward, inputs, outputs, constants)
         self._numbers = reading(self.plan.numbers)
         decisions = [number for number, _ in capture.decisions]
-        # With all numbers, since the function itself has to run where one cannot be computed.
-        self._decides = reading([*decisions, *(self.plan.numbers if capture.followed else ())])
         self._decided = [truth for _, truth in capture.decisions]
-        self._follows = bool(capture.followed)
+        if capture.followed:  # where a number cannot be computed the function itself has to run
+            self._decides = reading([*decisions, *self.plan.numbers])
         options = (o for n in (*self.plan.numbers, *decisions) for o in n.options())
         read = {(id(o.mapping), o.key, o.at): o for o in options}
         self._options_read = [o.read for o in read.values()]
@@ -409,7 +409,10 @@ class Entry:
                 or self._changed()
                 or (options and [get(group) for _, get, group, _ in self._options] != options)
                 or (kinds and tuple([type(read()) for read in self._options_read]) != kinds)
-                or (self._follows and self._decides()[: len(self._decided)] != self._decided)
+                or (
+                    self._decides is not None
+                    and self._decides()[: len(self._decided)] != self._decided
+                )
             ):
                 return None
             if not self.state:
