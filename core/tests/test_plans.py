@@ -673,8 +673,9 @@ def test_a_check_does_not_come_before_draws(plain, device):
     assert drawn.get_state().tolist() == wanted.get_state().tolist()
 
 
-def test_a_compiled_function_within_another_is_part_of_its_plan(plain):
-    inner = fb.compile(lambda x: x + 1)
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_compiled_function_within_another_is_part_of_its_plan(plain, whole):
+    inner = fb.compile(lambda x: x + 1, fullgraph=whole)
     outer = fb.compile(lambda x: inner(x) * 2)
     for _ in range(4):
         assert outer(plain([1.0])).item() == 4.0

@@ -166,8 +166,10 @@ class Compiled:
         told = self._told
         if _watchers and not _dispatch.modes:  # that see ops: also of a function that is all plan
             return self._plainly("a profiler looks on", args, kwargs, expected=True)
-        if _dispatch.modes or function_modes.stack.modes or _capture.current() is not None:
-            why = "anomaly mode, a function mode, trace or another capture is on"
+        if _capture.current() is not None:  # of which the calls become a part
+            return self._plainly("another function is captured", args, kwargs, expected=True)
+        if _dispatch.modes or function_modes.stack.modes:
+            why = "anomaly mode, a function mode or trace is on"
             return self._plainly(why, args, kwargs)
         leaves: list[Any] = []
         try:
