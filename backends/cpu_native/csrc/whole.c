@@ -3,11 +3,12 @@
 
    A case is (dtype, kernel): a row of a result, of one or two arrays of as many elements, their number, and
    floats; or of two of which one may begin anew after some elements, their number, how many those are of either, or 0.
-   What is not read where it lies, has another dtype, gaps or another shape goes
-   to general(arguments).  Results of `limit` bytes and more are large(shape, dtype), which come from a pool; where
+   Rows with gaps between them, and arrays that repeat others' rows, are read piece by piece (gapped.h).  What is not
+   read so, has another dtype or another shape goes to general(arguments).  Results of `limit` bytes and more are large(shape, dtype), which come from a pool; where
    `large` is None, what is made is written to the first array, and the function returns None. */
 #include "arrays.h"
 #include "binding.h"
+#include "gapped.h"
 
 #define CAPSULE "flambeau_native.whole"
 #define MAX_CASES 4
@@ -121,20 +122,79 @@ static void run(const Entry *entry, const Call *call, int reads, const double *f
     }
 }
 
+/* The case of arrays that have gaps or repeat, which of one array is for others, that compute each element once. */
+static const Case *case_of_gapped(const Whole *w, PyObject *const *args, Gapped *g, int *rank, Py_ssize_t *shape) {
+    const Array *arrays[MOST_READ];
+    Py_ssize_t itemsize;
+    if (w->is_in_place) return NULL;
+    for (int j = 0; j < w->reads; j++)
+        if ((arrays[j] = array_of(args[j], &itemsize)) == NULL || arrays[j]->dtype != arrays[0]->dtype) return NULL;
+    const Case *of = NULL;
+    for (int i = 0; of == NULL && i < w->cases; i++)
+        if (w->of[i].dtype == arrays[0]->dtype) of = &w->of[i];
+    if (of == NULL || itemsize > 8 || !read_gapped(g, arrays, w->reads, itemsize, rank, shape)) return NULL;
+    for (int d = 0; w->reads == 1 && d < g->rank; d++)
+        if (g->strides[0][d] == 0) return NULL;
+    return of;
+}
+
+/* The result of a kernel of such arrays; NULL with an exception if that fails. */
+static PyObject *made_of_gapped(const Whole *w, const Case *of, const Gapped *g, int rank, const Py_ssize_t *shape,
+                                const double *floats) {
+    PyObject *dtype = w->dtype == NULL ? of->dtype : w->dtype;
+    PyObject *out = new_or_large(dtype, rank, shape, w->limit, w->large);
+    const Py_ssize_t size = known_itemsize(dtype);
+    int64_t count = 1;
+    Held to;
+    void *memory;
+    if (out == NULL || !hold(&to, out, 1, &memory)) {
+        Py_XDECREF(out);
+        return NULL;
+    }
+    for (int d = 0; d < rank; d++) count *= shape[d];
+    const char *failure = to.buffer.len == count * size ? NULL : "its result has another size";
+    const int threads = threads_of_kernels();
+    if (failure == NULL && count < FEW) {
+        run_gapped(g, of->entry->row->kernel, w->repeats, memory, size, floats, threads, &failure);
+    } else if (failure == NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        run_gapped(g, of->entry->row->kernel, w->repeats, memory, size, floats, threads, &failure);
+        Py_END_ALLOW_THREADS
+    }
+    release(&to, 1);
+    if (failure == NULL) return out;
+    PyErr_Format(PyExc_RuntimeError, "%s(): %s", of->entry->row->name, failure);
+    Py_DECREF(out);
+    return NULL;
+}
+
+/* The floats of a call; 0 where one is none. */
+static int read_floats(const Whole *w, PyObject *const *args, double *floats) {
+    for (int j = 0; j < w->floats; j++) {
+        floats[j] = PyFloat_AsDouble(args[w->reads + j]);
+        if (floats[j] == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static PyObject *call_whole(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     const Whole *w = PyCapsule_GetPointer(self, CAPSULE);
     if (w == NULL) return NULL;
     Call call;
     double floats[MAX_ARGUMENTS] = {0};
-    const Case *of = count == w->reads + w->floats ? case_of(w, args, &call) : NULL;
-    for (int j = 0; of != NULL && j < w->floats; j++) {
-        floats[j] = PyFloat_AsDouble(args[w->reads + j]);
-        if (floats[j] == -1.0 && PyErr_Occurred()) {
-            PyErr_Clear();
-            of = NULL;
-        }
+    if (count != w->reads + w->floats || !read_floats(w, args, floats)) return call_general(w->general, args, count);
+    const Case *of = case_of(w, args, &call);
+    if (of == NULL) {
+        Gapped gapped;
+        int rank;
+        Py_ssize_t shape[MOST_RANK];
+        of = case_of_gapped(w, args, &gapped, &rank, shape);
+        if (of == NULL) return call_general(w->general, args, count);
+        return made_of_gapped(w, of, &gapped, rank, shape, floats);
     }
-    if (of == NULL) return call_general(w->general, args, count);
     const Array *like = call.like;
     if (w->is_in_place) {
         PyObject *to = args[0];

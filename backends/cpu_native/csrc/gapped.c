@@ -1,0 +1,214 @@
+/* Operands with gaps between their rows, or that repeat: pieces of them are copied to where they stand side by side,
+   in the first cache, and kernels of elements see these. */
+#include "gapped.h"
+
+#include "avx512.h"
+
+#define PIECE 1024       /* elements that are copied at a time */
+#define LONG_PIECE 16384 /* that are read where they are */
+#define LEAST_LINE 4 /* elements of a line, below which NumPy's loops are as fast */
+
+/* The stride of a dimension of the common shape, of which an operand may have but one element, or none. */
+static int64_t stride_in(const Array *a, int d, int rank) {
+    const int own = d - (rank - a->rank);
+    return own < 0 || a->shape[own] == 1 ? 0 : (int64_t)a->strides[own];
+}
+
+static int read_shapes(const Array *const *arrays, int count, int *rank, Py_ssize_t *shape) {
+    *rank = 0;
+    for (int j = 0; j < count; j++)
+        if (arrays[j]->rank > *rank) *rank = arrays[j]->rank;
+    if (*rank > MOST_RANK) return 0;
+    Py_ssize_t all = 1;
+    for (int d = 0; d < *rank; d++) {
+        shape[d] = 1;
+        for (int j = 0; j < count; j++) {
+            const int own = d - (*rank - arrays[j]->rank);
+            const Py_ssize_t size = own < 0 ? 1 : arrays[j]->shape[own];
+            if (size != 1 && shape[d] != 1 && size != shape[d]) return 0;
+            if (size != 1) shape[d] = size;
+        }
+        if (shape[d] < 1 || __builtin_mul_overflow(all, shape[d], &all) || all > PY_SSIZE_T_MAX / 8) return 0;
+    }
+    return 1;
+}
+
+/* Whether an operand goes through memory as the result does. */
+static int is_in_order(const Array *a, int64_t itemsize, int rank, const Py_ssize_t *shape) {
+    const uintptr_t unit = itemsize > 8 ? 8 : (uintptr_t)itemsize;
+    int64_t last = INT64_MAX;
+    if (((uintptr_t)a->memory & (unit - 1)) != 0) return 0;
+    for (int d = 0; d < rank; d++) {
+        const int64_t step = stride_in(a, d, rank);
+        if (shape[d] == 1 || step == 0) continue;
+        if (step < 0 || step > last || step % itemsize != 0) return 0;
+        last = step;
+    }
+    return 1;
+}
+
+int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t itemsize, int *rank, Py_ssize_t *shape) {
+    if (count > MOST_GAPPED || !read_shapes(arrays, count, rank, shape)) return 0;
+    *g = (Gapped){.operands = count, .itemsize = itemsize};
+    for (int j = 0; j < count; j++) {
+        if (!is_in_order(arrays[j], itemsize, *rank, shape)) return 0;
+        g->memory[j] = arrays[j]->memory;
+    }
+    for (int d = 0; d < *rank; d++) {
+        if (shape[d] == 1) continue;
+        int is_joined = g->rank > 0;
+        for (int j = 0; j < count; j++)
+            is_joined = is_joined && g->strides[j][g->rank - 1] == stride_in(arrays[j], d, *rank) * shape[d];
+        if (is_joined) g->shape[g->rank - 1] *= shape[d];
+        else g->shape[g->rank++] = shape[d];
+        for (int j = 0; j < count; j++) g->strides[j][g->rank - 1] = stride_in(arrays[j], d, *rank);
+    }
+    if (g->rank == 0 || g->shape[g->rank - 1] < LEAST_LINE) return 0;
+    for (int j = 0; j < count; j++) {
+        const int64_t step = g->strides[j][g->rank - 1];
+        if (step != 0 && step != itemsize) return 0;
+    }
+    return 1;
+}
+
+typedef struct {
+    const Gapped *g;
+    Kernel kernel;
+    char *out;
+    int64_t size, rows, line, piece, rows_of_piece, pieces_of_line; /* elements of a line, and of a piece of it */
+    const double *floats;
+    int takes_numbers;
+    enum { COPIED, IN_PLACE, NUMBER } how[MOST_GAPPED];
+    const char **failure;
+} Run;
+
+/* Lines of n items that begin `step` bytes apart, or whose one item is repeated, to side by side. */
+typedef void Copy(char *to, const char *from, int64_t lines, int64_t step, int64_t n, int64_t itemsize, int repeats);
+
+static void copy_lines(char *to, const char *from, int64_t lines, int64_t step, int64_t n, int64_t itemsize,
+                       int repeats) {
+    for (; lines > 0; lines--, from += step) {
+        if (!repeats) {
+            memcpy(to, from, (size_t)(n * itemsize));
+            to += n * itemsize;
+        } else {
+            for (int64_t i = 0; i < n; i++, to += itemsize) memcpy(to, from, (size_t)itemsize);
+        }
+    }
+}
+
+#if HAS_AVX512
+/* The same of items of four or eight bytes, in vectors of 64. */
+#define COPY_LINES(name, lanes, mask_type, load, store, repeated)                                                  \
+    AVX512 static void name(char *to, const char *from, int64_t lines, int64_t step, int64_t n, int64_t itemsize,  \
+                            int repeats) {                                                                         \
+        const int64_t rest = n % (lanes), whole = n - rest;                                                        \
+        const mask_type last = (mask_type)((1u << rest) - 1);                                                      \
+        for (; lines > 0; lines--, from += step, to += n * itemsize) {                                             \
+            if (repeats) {                                                                                         \
+                const __m512i item = repeated;                                                                     \
+                for (int64_t i = 0; i < whole; i += (lanes)) _mm512_storeu_si512(to + i * itemsize, item);         \
+                if (rest) store(to + whole * itemsize, last, item);                                                \
+            } else {                                                                                               \
+                for (int64_t i = 0; i < whole; i += (lanes))                                                       \
+                    _mm512_storeu_si512(to + i * itemsize, _mm512_loadu_si512(from + i * itemsize));               \
+                if (rest) store(to + whole * itemsize, last, load(last, from + whole * itemsize));                 \
+            }                                                                                                      \
+        }                                                                                                          \
+    }
+COPY_LINES(copy_lines_w4, 16, __mmask16, _mm512_maskz_loadu_epi32, _mm512_mask_storeu_epi32,
+           _mm512_set1_epi32(*(const int32_t *)(const void *)from))
+COPY_LINES(copy_lines_w8, 8, __mmask8, _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64,
+           _mm512_set1_epi64(*(const int64_t *)(const void *)from))
+#endif
+
+static Copy *copy_of(int64_t itemsize) {
+#if HAS_AVX512
+    if (has_avx512() && itemsize == 4) return copy_lines_w4;
+    if (has_avx512() && itemsize == 8) return copy_lines_w8;
+#else
+    (void)itemsize;
+#endif
+    return copy_lines;
+}
+
+/* How far into an operand the item `first` of a row is. */
+static int64_t place_in(const Gapped *g, int j, int64_t row, int64_t first) {
+    const int64_t *steps = g->strides[j];
+    int64_t place = first * steps[g->rank - 1];
+    for (int d = g->rank - 2; d >= 0; row /= g->shape[d--]) place += row % g->shape[d] * steps[d];
+    return place;
+}
+
+/* Copies n items of some rows, from the item `first` of each on. */
+static void gather(const Gapped *g, int j, int64_t row, int64_t rows, int64_t first, int64_t n, char *to, Copy *copy) {
+    const int64_t *steps = g->strides[j], itemsize = g->itemsize, last = g->rank - 1;
+    const int repeats = steps[last] == 0;
+    int64_t place[MOST_RANK], left = row;
+    const char *from = g->memory[j] + place_in(g, j, row, first);
+    for (int64_t d = last - 1; d >= 0; left /= g->shape[d--]) place[d] = left % g->shape[d];
+    while (rows > 0) {
+        const int64_t run = last == 0 ? 1 : g->shape[last - 1] - place[last - 1];
+        const int64_t lines = run < rows ? run : rows, step = last == 0 ? 0 : steps[last - 1];
+        copy(to, from, lines, step, n, itemsize, repeats);
+        to += lines * n * itemsize, rows -= lines;
+        if (rows == 0) return;
+        from += lines * step;
+        for (int64_t d = last - 1; d >= 0; d--) { /* the line is over: the next of the dimensions before */
+            if (d == last - 1) place[d] += lines;
+            if (place[d] < g->shape[d]) break;
+            from -= place[d] * steps[d], place[d] = 0;
+            if (d > 0) from += steps[d - 1], place[d - 1]++;
+        }
+    }
+}
+
+static void pieces_step(const void *context, int64_t begin, int64_t end) {
+    const Run *c = context;
+    const Gapped *g = c->g;
+    _Alignas(64) char buffers[MOST_GAPPED][PIECE * 8];
+    Copy *const copy = copy_of(g->itemsize);
+    for (int j = 0; j < g->operands; j++)
+        if (c->how[j] == NUMBER) copy(buffers[j], g->memory[j], 1, 0, c->takes_numbers ? 1 : PIECE, g->itemsize, 1);
+    for (int64_t piece = begin; piece < end; piece++) {
+        const int64_t row = piece / c->pieces_of_line * c->rows_of_piece, first = piece % c->pieces_of_line * c->piece;
+        const int64_t rows = c->rows - row < c->rows_of_piece ? c->rows - row : c->rows_of_piece;
+        const int64_t n = c->line - first < c->piece ? c->line - first : c->piece, at = row * c->line + first;
+        int64_t sizes[1 + MOST_GAPPED] = {rows * n};
+        void *pointers[1 + MOST_GAPPED] = {c->out + at * c->size};
+        for (int j = 0; j < g->operands; j++) {
+            pointers[1 + j] = buffers[j];
+            if (c->how[j] == IN_PLACE) pointers[1 + j] = (char *)(uintptr_t)g->memory[j] + place_in(g, j, row, first);
+            else if (c->how[j] == COPIED) gather(g, j, row, rows, first, n, buffers[j], copy);
+            else sizes[1 + j] = c->takes_numbers;
+        }
+        const char *error = NULL;
+        const Args packed = {pointers, sizes, c->floats, 1, &error, c->failure};
+        c->kernel(&packed);
+    }
+}
+
+void run_gapped(const Gapped *g, Kernel kernel, int takes_numbers, char *out, int64_t size, const double *floats,
+                int threads, const char **failure) {
+    Run c = {.g = g, .kernel = kernel, .out = out, .size = size, .rows = 1, .line = g->shape[g->rank - 1],
+             .piece = LONG_PIECE, .rows_of_piece = 1, .pieces_of_line = 1, .floats = floats,
+             .takes_numbers = takes_numbers, .failure = failure};
+    for (int d = 0; d < g->rank - 1; d++) c.rows *= g->shape[d];
+    for (int j = 0; j < g->operands; j++) {
+        int64_t step = g->itemsize;
+        int is_dense = 1, is_number = 1;
+        for (int d = g->rank - 1; d >= 0; step *= g->shape[d--]) {
+            is_dense &= g->strides[j][d] == step;
+            is_number &= g->strides[j][d] == 0;
+        }
+        const int is_line = c.line > PIECE && g->strides[j][g->rank - 1] == g->itemsize;
+        c.how[j] = is_number ? NUMBER : is_dense || is_line ? IN_PLACE : COPIED;
+        if (c.how[j] == COPIED || (is_number && !takes_numbers)) c.piece = PIECE;
+    }
+    if (c.line <= PIECE) c.rows_of_piece = PIECE / c.line;
+    else c.pieces_of_line = (c.line + c.piece - 1) / c.piece;
+    const int64_t pieces = c.pieces_of_line > 1 ? c.rows * c.pieces_of_line
+                                                : (c.rows + c.rows_of_piece - 1) / c.rows_of_piece;
+    const Args all = {NULL, NULL, NULL, threads, NULL, NULL};
+    split(pieces_step, &c, pieces, team(&all, c.rows * c.line));
+}

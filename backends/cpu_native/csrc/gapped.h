@@ -1,0 +1,27 @@
+/* Operands with gaps between their rows, or that repeat, read some elements at a time. */
+#ifndef FLAMBEAU_GAPPED_H
+#define FLAMBEAU_GAPPED_H
+
+#include "arrays.h"
+#include "native.h"
+
+#define MOST_GAPPED 2
+
+/* Operands of one shape that have been joined to lines of elements: the last dimension is a line. */
+typedef struct {
+    int operands, rank; /* of what is left of the shape, at least 1 */
+    int64_t itemsize, shape[MOST_RANK];
+    const char *memory[MOST_GAPPED];
+    int64_t strides[MOST_GAPPED][MOST_RANK]; /* bytes; of a line's elements they are 0 or side by side */
+} Gapped;
+
+/* The shape that two operands, or one, have together, by `rank` and `shape`, and how they lie in it.  0 of what is not
+   read so: other orders of memory than row-major, lines with gaps, and what is not aligned or has no elements. */
+int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t itemsize, int *rank, Py_ssize_t *shape);
+
+/* Calls the kernel, of a result of so large items and of rows that lie side by side, for piece after piece.  If it
+   takes operands that repeat, numbers are such. */
+void run_gapped(const Gapped *g, Kernel kernel, int takes_numbers, char *out, int64_t size, const double *floats,
+                int threads, const char **failure);
+
+#endif

@@ -1,0 +1,139 @@
+"""Operands with gaps between their rows, or that repeat: numbers and order of NumPy's results."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flambeau_native.extension import native
+from flambeau_native.kernels import KERNELS
+from flambeau_numpy.kernels import KERNELS as NUMPY
+
+BINARY = ("add", "sub", "mul", "div", "lt", "ge", "eq")
+UNARY = ("neg", "abs", "sqrt", "relu", "exp", "sigmoid")
+EXACT = {"neg", "abs", "sqrt", "relu", *BINARY}
+
+
+class Other(np.ndarray):
+    """An array of a class that compiled code does not read where it lies."""
+
+
+def filled(shape, dtype, seed):
+    """Numbers, of which some are zero, infinite or NaN."""
+    x = np.random.default_rng(seed).normal(size=shape).astype(dtype)
+    flat = x.reshape(-1)
+    flat[::7], flat[3::31], flat[5::37] = 0, np.inf, np.nan
+    return x
+
+
+def alike(name, *operands):
+    with np.errstate(all="ignore"):
+        found, wanted = KERNELS[name](*operands), NUMPY[name](*operands)
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    assert found.strides == wanted.strides
+    if name in EXACT:
+        np.testing.assert_array_equal(found, wanted)
+    else:
+        np.testing.assert_allclose(
+            found, wanted, 1e-2 if found.dtype == np.float16 else 2e-6, 1e-30
+        )
+
+
+@st.composite
+def pairs(draw):
+    """Two operands cut from larger arrays; dimensions of them are missing, 1, or turned."""
+    shape = draw(st.lists(st.integers(1, 9) | st.just(40), min_size=1, max_size=4).map(tuple))
+    dtype = draw(st.sampled_from([np.float32, np.float64, np.float16]))
+    operands = []
+    for seed in (0, 1):
+        before = draw(st.tuples(*[st.integers(0, 2)] * len(shape)))
+        x = filled([n + 3 for n in shape], dtype, seed)
+        x = x[tuple(slice(b, b + n) for b, n in zip(before, shape, strict=True))]
+        repeated = draw(st.sets(st.integers(0, len(shape) - 1)))
+        x = x[tuple(slice(1) if d in repeated else slice(None) for d in range(len(shape)))]
+        match draw(
+            st.sampled_from(["own", "expanded", "dense", "fewer", "turned", "every second"])
+        ):
+            case "expanded":
+                x = np.broadcast_to(x, shape)
+            case "dense":
+                x = np.ascontiguousarray(x)
+            case "fewer" if 0 in repeated:
+                x = x[0]
+            case "turned":
+                x = np.ascontiguousarray(x.T).T
+            case "every second":
+                x = np.repeat(x, 2, -1)[..., ::2]
+        operands.append(x)
+    return operands
+
+
+@given(pairs(), st.sampled_from(BINARY))
+@settings(max_examples=400, deadline=None)
+def test_functions_of_two_operands_with_gaps(operands, name):
+    alike(name, *operands)
+
+
+@given(pairs(), st.sampled_from(UNARY))
+@settings(max_examples=200, deadline=None)
+def test_functions_of_operands_with_gaps(operands, name):
+    alike(name, abs(operands[0]) if name == "sqrt" else operands[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("line", [4, 15, 16, 17, 1023, 1024, 1025, 16384, 16400, 40000])
+def test_lines_of_any_length_are_cut_into_pieces(line, dtype):
+    x, y = filled((5, line + 8), dtype, 0), filled((5, line), dtype, 1)
+    column, number = x[:, :1], np.array(1.5, dtype)
+    for a, b in itertools.product((x[:, 3 : line + 3], x[:, :line]), (y, x[:, 8:], column, number)):
+        for name in ("add", "div", "lt"):
+            alike(name, a, b)
+            alike(name, b, a)
+        alike("neg", a)
+
+
+def test_rows_with_gaps_and_rows_that_repeat_are_read_where_they_lie():
+    def refuse(*args):
+        raise NotImplementedError
+
+    x = filled((5, 9, 40), np.float32, 0)
+    two = native.whole(refuse, ((x.dtype, native.add_f32),), 1 << 30, np.empty)
+    one = native.whole(refuse, ((x.dtype, native.neg_f32),), 1 << 30, np.empty)
+    row, number = x[0, 0, :30], np.array(2, np.float32)
+    for b in (x[..., 5:35], x[:, :1, :30], x[..., :1], x[0, 1, :30], row.copy(), number):
+        np.testing.assert_array_equal(two(x[..., :30], b), x[..., :30] + b)
+        np.testing.assert_array_equal(two(b, x[..., :30]), b + x[..., :30])
+    np.testing.assert_array_equal(one(x[:, 1:, 3:]), -x[:, 1:, 3:])
+    for other in (x.T, x[..., ::2], x[::-1], x[..., :3], x.view(Other)[..., 1:]):
+        with pytest.raises(NotImplementedError):
+            one(other)
+    with pytest.raises(NotImplementedError):
+        one(np.broadcast_to(x[:, :1, :30], (5, 9, 30)))  # each element is computed once
+
+
+def test_the_number_of_threads_makes_no_difference():
+    x = filled((3, 70, 300, 10), np.float32, 0)
+    before, found = native.get_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            native.set_threads(threads)
+            found.append(KERNELS["add"](x[:, 1:, ..., 1:], x[:1, :-1, ..., :-1]))
+    finally:
+        native.set_threads(before)
+    np.testing.assert_array_equal(found[0], x[:, 1:, ..., 1:] + x[:1, :-1, ..., :-1])
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    x = filled((4, 9), np.float32, 0)
+    with pytest.raises(ValueError, match="broadcast"):
+        KERNELS["add"](x[:, :8], x[:, :7])
+    with pytest.raises(ValueError, match="broadcast"):
+        KERNELS["add"](x[:3, :8], x[:, :8])
+    assert KERNELS["add"](x[:0, :8], x[:1, :8]).shape == (0, 8)
