@@ -51,6 +51,8 @@ int is_plain(const Array *array, Py_ssize_t itemsize, int is_written) {
     return (array->flags & wanted) == wanted && ((uintptr_t)array->memory & (unit - 1)) == 0;
 }
 
+int is_writable(const Array *array) { return (array->flags & WRITABLE) != 0; }
+
 Py_ssize_t length_of(const Array *array, Py_ssize_t itemsize) {
     for (int d = 0; d < array->rank; d++) itemsize *= array->shape[d];
     return itemsize;

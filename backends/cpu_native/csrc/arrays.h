@@ -20,6 +20,9 @@ const Array *array_of(PyObject *array, Py_ssize_t *itemsize);
 /* Whether it has no gaps and its items are aligned; and may be written to, if that is asked. */
 int is_plain(const Array *array, Py_ssize_t itemsize, int is_written);
 
+/* Whether it may be written to. */
+int is_writable(const Array *array);
+
 /* Its bytes. */
 Py_ssize_t length_of(const Array *array, Py_ssize_t itemsize);
 

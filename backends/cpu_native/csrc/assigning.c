@@ -1,8 +1,9 @@
 /* Writing into arrays: assigning(general, copy, clear, fill, limit) gives assigned(to, from), for an array of the same
-   shape or one number.  What has gaps or another dtype, or is broadcast, is for general(to, from); from `limit` bytes
-   on the kernels share the work. */
+   shape or one number.  From `limit` bytes on the kernels share the work.  Rows with gaps between them, and what repeats
+   others' rows, are copied line by line (gapped.h); all else is for general(to, from). */
 #include "arrays.h"
 #include "binding.h"
+#include "gapped.h"
 
 #include <string.h>
 
@@ -58,6 +59,22 @@ static void put_array(const Assigning *a, char *to, Py_ssize_t length, const cha
     else memmove(to, from, (size_t)length);
 }
 
+/* Copies lines where they are; 0 if others have to. */
+static int put_lines(const Array *to, const Array *from, Py_ssize_t itemsize) {
+    const Array *const both[] = {to, from};
+    Gapped g;
+    int rank;
+    Py_ssize_t shape[MOST_RANK];
+    if (!is_writable(to) || itemsize > WORD || !read_gapped(&g, both, 2, itemsize, &rank, shape)) return 0;
+    if (rank != to->rank) return 0;
+    for (int d = 0; d < rank; d++)
+        if (shape[d] != to->shape[d]) return 0;
+    PyThreadState *state = length_of(to, itemsize) > SHORT_BYTES ? PyEval_SaveThread() : NULL;
+    const int are_copied = copy_gapped(&g, threads_of_kernels());
+    if (state != NULL) PyEval_RestoreThread(state);
+    return are_copied;
+}
+
 static PyObject *call_assigned(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     const Assigning *a = PyCapsule_GetPointer(self, CAPSULE);
     if (a == NULL) return NULL;
@@ -65,9 +82,12 @@ static PyObject *call_assigned(PyObject *self, PyObject *const *args, Py_ssize_t
     Py_ssize_t itemsize, its;
     const Array *to = array_of(args[0], &itemsize), *from = array_of(args[1], &its);
     if (to == NULL || from == NULL || to->dtype != from->dtype || itemsize > MOST_ITEM) goto general;
-    if (!is_plain(to, itemsize, 1) || !is_plain(from, itemsize, 0)) goto general;
     const int is_number = from->rank == 0;
-    if (!is_number && !have_one_shape(to, from)) goto general;
+    const int are_plain = is_plain(to, itemsize, 1) && is_plain(from, itemsize, 0);
+    if (!are_plain || (!is_number && !have_one_shape(to, from))) {
+        if (put_lines(to, from, itemsize)) Py_RETURN_NONE;
+        goto general;
+    }
     const Py_ssize_t length = length_of(to, itemsize);
     char item[MOST_ITEM]; /* which may be one of those that are written */
     if (is_number) memcpy(item, from->memory, (size_t)itemsize);

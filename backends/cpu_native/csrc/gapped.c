@@ -82,29 +82,27 @@ typedef struct {
     const char **failure;
 } Run;
 
-/* Lines of n items that begin `step` bytes apart, or whose one item is repeated, to side by side. */
-typedef void Copy(char *to, const char *from, int64_t lines, int64_t step, int64_t n, int64_t itemsize, int repeats);
+/* Copies lines of n items, which begin `step` bytes apart, or repeats the one item of each, to lines that do `apart`. */
+typedef void Copy(char *to, int64_t apart, const char *from, int64_t step, int64_t lines, int64_t n, int64_t itemsize,
+                  int repeats);
 
-static void copy_lines(char *to, const char *from, int64_t lines, int64_t step, int64_t n, int64_t itemsize,
-                       int repeats) {
-    for (; lines > 0; lines--, from += step) {
-        if (!repeats) {
-            memcpy(to, from, (size_t)(n * itemsize));
-            to += n * itemsize;
-        } else {
-            for (int64_t i = 0; i < n; i++, to += itemsize) memcpy(to, from, (size_t)itemsize);
-        }
+static void copy_lines(char *to, int64_t apart, const char *from, int64_t step, int64_t lines, int64_t n,
+                       int64_t itemsize, int repeats) {
+    for (; lines > 0; lines--, from += step, to += apart) {
+        if (!repeats) memcpy(to, from, (size_t)(n * itemsize));
+        else
+            for (int64_t i = 0; i < n; i++) memcpy(to + i * itemsize, from, (size_t)itemsize);
     }
 }
 
 #if HAS_AVX512
 /* The same of items of four or eight bytes, in vectors of 64. */
 #define COPY_LINES(name, lanes, mask_type, load, store, repeated)                                                  \
-    AVX512 static void name(char *to, const char *from, int64_t lines, int64_t step, int64_t n, int64_t itemsize,  \
-                            int repeats) {                                                                         \
+    AVX512 static void name(char *to, int64_t apart, const char *from, int64_t step, int64_t lines, int64_t n,     \
+                            int64_t itemsize, int repeats) {                                                       \
         const int64_t rest = n % (lanes), whole = n - rest;                                                        \
         const mask_type last = (mask_type)((1u << rest) - 1);                                                      \
-        for (; lines > 0; lines--, from += step, to += n * itemsize) {                                             \
+        for (; lines > 0; lines--, from += step, to += apart) {                                                    \
             if (repeats) {                                                                                         \
                 const __m512i item = repeated;                                                                     \
                 for (int64_t i = 0; i < whole; i += (lanes)) _mm512_storeu_si512(to + i * itemsize, item);         \
@@ -150,7 +148,7 @@ static void gather(const Gapped *g, int j, int64_t row, int64_t rows, int64_t fi
     while (rows > 0) {
         const int64_t run = last == 0 ? 1 : g->shape[last - 1] - place[last - 1];
         const int64_t lines = run < rows ? run : rows, step = last == 0 ? 0 : steps[last - 1];
-        copy(to, from, lines, step, n, itemsize, repeats);
+        copy(to, n * itemsize, from, step, lines, n, itemsize, repeats);
         to += lines * n * itemsize, rows -= lines;
         if (rows == 0) return;
         from += lines * step;
@@ -169,7 +167,7 @@ static void pieces_step(const void *context, int64_t begin, int64_t end) {
     _Alignas(64) char buffers[MOST_GAPPED][PIECE * 8];
     Copy *const copy = copy_of(g->itemsize);
     for (int j = 0; j < g->operands; j++)
-        if (c->how[j] == NUMBER) copy(buffers[j], g->memory[j], 1, 0, c->takes_numbers ? 1 : PIECE, g->itemsize, 1);
+        if (c->how[j] == NUMBER) copy(buffers[j], 0, g->memory[j], 0, 1, c->takes_numbers ? 1 : PIECE, g->itemsize, 1);
     for (int64_t piece = begin; piece < end; piece++) {
         const int64_t row = piece / c->pieces_of_line * c->rows_of_piece, first = piece % c->pieces_of_line * c->piece;
         const int64_t rows = c->rows - row < c->rows_of_piece ? c->rows - row : c->rows_of_piece;
@@ -211,4 +209,51 @@ void run_gapped(const Gapped *g, Kernel kernel, int takes_numbers, char *out, in
                                                 : (c.rows + c.rows_of_piece - 1) / c.rows_of_piece;
     const Args all = {NULL, NULL, NULL, threads, NULL, NULL};
     split(pieces_step, &c, pieces, team(&all, c.rows * c.line));
+}
+
+/* The bytes from the first of an operand's elements to the end of its last. */
+static int64_t reach_of(const Gapped *g, int j) {
+    int64_t last = 0;
+    for (int d = 0; d < g->rank; d++) last += (g->shape[d] - 1) * g->strides[j][d];
+    return last + g->itemsize;
+}
+
+/* Whether no byte of one operand is one of the other: they lie apart, or their lines lie beside each other in rows of
+   the same length. */
+static int are_apart(const Gapped *g) {
+    const char *a = g->memory[0], *b = g->memory[1];
+    if (a + reach_of(g, 0) <= b || b + reach_of(g, 1) <= a) return 1;
+    const int last = g->rank - 1;
+    if (last == 0) return 0;
+    const int64_t row = g->strides[0][last - 1], line = g->shape[last] * g->itemsize;
+    for (int d = 0; d < last; d++)
+        if (g->strides[0][d] % row != 0 || g->strides[1][d] % row != 0) return 0;
+    const int64_t between = ((b - a) % row + row) % row;
+    return between >= line && between + line <= row;
+}
+
+static void copies_step(const void *context, int64_t begin, int64_t end) {
+    const Gapped *g = context;
+    const int last = g->rank - 1;
+    const int64_t n = g->shape[last], lines = last == 0 ? 1 : g->shape[last - 1];
+    Copy *const copy = copy_of(g->itemsize);
+    for (int64_t row = begin; row < end;) { /* up to the end of the dimension before the last */
+        const int64_t left = lines - row % lines, some = left < end - row ? left : end - row;
+        char *to = (char *)(uintptr_t)g->memory[0] + place_in(g, 0, row, 0);
+        const char *from = g->memory[1] + place_in(g, 1, row, 0);
+        const int64_t apart = last == 0 ? 0 : g->strides[0][last - 1], step = last == 0 ? 0 : g->strides[1][last - 1];
+        copy(to, apart, from, step, some, n, g->itemsize, g->strides[1][last] == 0);
+        row += some;
+    }
+}
+
+int copy_gapped(const Gapped *g, int threads) {
+    int64_t rows = 1;
+    for (int d = 0; d < g->rank; d++)
+        if (g->shape[d] > 1 && g->strides[0][d] == 0) return 0;
+    if (!are_apart(g)) return 0;
+    for (int d = 0; d < g->rank - 1; d++) rows *= g->shape[d];
+    const Args all = {NULL, NULL, NULL, threads, NULL, NULL};
+    split(copies_step, g, rows, team(&all, rows * g->shape[g->rank - 1]));
+    return 1;
 }

@@ -24,4 +24,8 @@ int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t ite
 void run_gapped(const Gapped *g, Kernel kernel, int takes_numbers, char *out, int64_t size, const double *floats,
                 int threads, const char **failure);
 
+/* Copies the second operand to the first, in parts.  0 of arrays whose memory may be shared, and of a first one that
+   repeats. */
+int copy_gapped(const Gapped *g, int threads);
+
 #endif

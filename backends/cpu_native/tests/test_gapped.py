@@ -137,3 +137,52 @@ def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="broadcast"):
         KERNELS["add"](x[:3, :8], x[:, :8])
     assert KERNELS["add"](x[:0, :8], x[:1, :8]).shape == (0, 8)
+
+
+@given(pairs())
+@settings(max_examples=300, deadline=None)
+def test_what_is_written_to_rows_with_gaps_leaves_the_gaps(operands):
+    a, b = operands
+    try:
+        b = np.broadcast_to(b, a.shape)
+    except ValueError:
+        return
+    if 0 in a.strides:
+        return
+    found, wanted = (np.full([n + 5 for n in a.shape], 7, a.dtype) for _ in range(2))
+    place = tuple(slice(2, n + 2) for n in a.shape)
+    KERNELS["assign"](found[place], b)
+    np.copyto(wanted[place], b)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@given(
+    st.lists(st.integers(1, 9) | st.just(40), min_size=1, max_size=3).map(tuple),
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=3, max_size=3),
+    st.sampled_from([np.float32, np.float64, np.int8, np.bool_]),
+    st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_rows_that_share_memory_are_written_as_they_were_before(shape, starts, dtype, is_turned):
+    whole = np.random.default_rng(0).integers(0, 99, [n + 12 for n in shape]).astype(dtype)
+    cuts = []
+    for which in (0, 1):
+        at = [pair[which] for pair in starts[: len(shape)]]
+        cuts.append(tuple(slice(s, s + n) for s, n in zip(at, shape, strict=True)))
+    found, wanted = whole.copy(), whole.copy()
+    views = [(x.T if is_turned else x) for x in (found, wanted)]
+    cut = [c[::-1] if is_turned else c for c in cuts]
+    KERNELS["assign"](views[0][cut[0]], views[0][cut[1]])
+    np.copyto(views[1][cut[0]], views[1][cut[1]].copy())
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.complex64])
+def test_copies_of_slices_are_row_major_and_of_their_own(dtype):
+    x = np.arange(6 * 70 * 40).reshape(6, 70, 40).astype(dtype)
+    for a in (x[..., 3:], x[:, 1:, :20], x[:1, ..., :30], x[::2], x[..., ::3], x[::-1], x[..., :3]):
+        for name in ("clone", "contiguous"):
+            found = KERNELS[name](a)
+            np.testing.assert_array_equal(found, a)
+            assert found.strides == (a.copy("K") if name == "clone" else a.copy("C")).strides
+            assert not np.shares_memory(found, x)

@@ -105,8 +105,8 @@ def prepared(
         return general
 
     def packed(*args: Any) -> Any:
-        dense = [x if _is_dense(x) else _dense(x) for x in args]
-        return (general if all(map(operator.is_, dense, args)) else kernel)(*dense)
+        rows = [x if _is_dense(x) else dense(x) for x in args]
+        return (general if all(map(operator.is_, rows, args)) else kernel)(*rows)
 
     rest = packed if packs else general
     if pixels is not None:
@@ -135,7 +135,7 @@ def _by_pixels(
         last = None if decides.flags.c_contiguous else LAST.get(rank)
         if last is None or not decides.transpose(last).flags.c_contiguous:
             return general(*args)
-        pixels = [_dense(a.transpose(last)) for a in args[:images]]
+        pixels = [dense(a.transpose(last)) for a in args[:images]]
         return _ordered(kernel(*pixels, *args[images:]), rank, BACK[rank])
 
     kernel = prepared(name, arrays, prepare, turned_back)
@@ -216,8 +216,8 @@ def turned(*arrays: Array) -> tuple[list[Array], Sequence[int] | None] | None:
         if found != sorted(found, reverse=True) or (found and found[-1] < 0):
             return None
     if order == sorted(order):
-        return [_dense(a) for a in arrays], None
-    return [_dense(a.transpose(order)) for a in arrays], np.argsort(order).tolist()
+        return [dense(a) for a in arrays], None
+    return [dense(a.transpose(order)) for a in arrays], np.argsort(order).tolist()
 
 
 _TRANSPOSES = {4: native.transpose_w4, 8: native.transpose_w8} if native else {}
@@ -246,7 +246,8 @@ def transposed(a: Array) -> Array | None:
     return out
 
 
-def _dense(a: Array) -> Array:
+def dense(a: Array) -> Array:
+    """A row-major array of the same elements: itself, if it is one."""
     if a.flags.c_contiguous:
         return a
     if any(a.strides) and (found := transposed(a)) is not None:

@@ -26,12 +26,12 @@ from flambeau_native.kernels._common import (
     Kernel,
     alike,
     compiled,
+    dense,
     in_place,
     made,
     memory_of,
     once,
     otherwise,
-    transposed,
     unary,
     whole,
     whole_comparison,
@@ -122,14 +122,15 @@ def _is_clear(value: object) -> bool:
 def contiguous(a: Array) -> Any:
     if a.flags.c_contiguous:
         return copied(a) if a.nbytes >= THRESHOLD else _contiguous(a)
-    found = transposed(a)
-    return _contiguous(a) if found is None else found
+    return dense(a)
 
 
 def clone(a: Array) -> Any:
-    if a.nbytes < THRESHOLD or not a.flags.c_contiguous:
-        return a.copy(copy_order(a))
-    return copied(a)
+    if a.flags.c_contiguous:
+        return a.copy() if a.nbytes < THRESHOLD else copied(a)
+    order, steps = copy_order(a), a.strides
+    falls = a.size >= _SMALLEST and steps[-1] > 0 and list(steps) == sorted(steps, reverse=True)
+    return dense(a) if falls or order == "C" else a.copy(order)
 
 
 def _make_cast() -> Kernel:
