@@ -116,7 +116,9 @@ class Capture:
         self.set: dict[int, Any] = {}  # gradients that a step has set, by tensors
         self.setting: list[tuple[Step, set[int]]] = []  # these steps, and of which tensors
         self.early: dict[Step, set[int]] = {}  # by checks, of which tensors they were there still
-        self.followed: list[list[Any]] = []  # [mapping, key, number that it holds]
+        self.within: set[int] = set()  # slots that a step makes which may be left out
+        self.followed: list[list[Any]] = []  # [mapping, key, number that it holds, first type]
+        self.follows = True  # until the end of the run that is captured
         self.stand_ins: list[weakref.ref[Any]] = []  # for numbers that follow from these
         self.decisions: list[tuple[Number, bool]] = []  # by such numbers
         self.passes = 0  # how many backward passes the function makes

@@ -173,6 +173,10 @@ class Entry:
         outputs += [slot for _, slot in self.grads if slot is not None]
         inputs = [*self._given_slots(), *self.state_slots]
         if backward is None:
+        if capture.within:
+            read = {*outputs}.union(*[step.reads for step in capture.steps])
+            if not read.isdisjoint(capture.within):
+                raise RefusedError("what a step makes that may be left out is used after it")
             specs, strides = capture.specs, capture.strides
             self.plan = Plan(self._steps(), inputs, outputs, constants, specs, strides)
             self.replay = be.backend.compile_plan(self.plan) or replayed(self.plan)

@@ -45,9 +45,10 @@ def step_unless(plainly: Callable[..., Any], capture: Capture) -> Callable[..., 
         inner = capture.steps[first:]
         del capture.steps[first:]
         made = {s for step in inner for s in step.makes}
+        capture.within |= made
         read = {s for step in inner for s in step.reads}
         inputs = sorted(read - made - capture.constants.keys())
-        part = Plan(inner, inputs, (), capture.constants, capture.specs)
+        part = Plan(inner, inputs, (), capture.constants, capture.specs, capture.strides)
         calls = capture.be.backend.compile_plan(part) or replayed(part)
         kernel = partial(_unless, capture.be.backend.item, calls, written)
         given = (asked, *map(Slot, part.inputs), *part.numbers)
