@@ -308,3 +308,62 @@ def test_of_ever_other_arguments_nothing_is_kept(plain):
     for i in range(2500):
         assert f(plain([1.0]), i).item() == i
     assert len(f._tries) <= 1000
+
+
+class Watched:
+    """An object with a property that counts how often it is set and deleted."""
+
+    sets = drops = 0
+    _by = 1.0
+
+    @property
+    def by(self):
+        return self._by
+
+    @by.setter
+    def by(self, value):
+        self._by = value
+        self.sets += 1
+
+    @by.deleter
+    def by(self):
+        self.drops += 1
+
+
+def sets_a_property(held, x):
+    held.by = 2.0
+
+
+def deletes_a_property(held, x):
+    del held.by
+
+
+def sets_by_text(held, x):
+    setattr(held, "sets", held.drops + 7)  # noqa: B010
+
+
+def sets_a_tensor_by_text(held, x):
+    setattr(held, "sets", x * 2)  # noqa: B010
+
+
+@pytest.mark.parametrize(
+    "change", [sets_a_property, deletes_a_property, sets_by_text, sets_a_tensor_by_text]
+)
+def test_what_a_function_sets_by_other_means_is_set_in_every_run(change):
+    def make(compiled):
+        held = Watched()
+        held.sets, held.drops, found = 1, 1, []
+
+        def step(x):
+            change(held, x)
+            return x * 3
+
+        run = fb.compile(step) if compiled else step
+        for i in range(6):
+            run(fb.ones(1) * i)
+            found.append((float(held.sets), held.drops))
+            if change is sets_by_text:
+                held.sets = 0
+        return found
+
+    assert make(True) == make(False)

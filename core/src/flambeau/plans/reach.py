@@ -34,7 +34,8 @@ __all__ = ["Check", "Reach", "changes", "is_plain"]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), DType, Device, enum.Enum, Size, range)
 _MAPPINGS = (dict, UserDict, ChainMap, types.MappingProxyType)
-_BY_NAME = {"getattr", "vars", "__dict__"}  # what attributes are read by that are given as text
+# What attributes are read and set by that are given as text.
+_BY_NAME = frozenset("getattr setattr delattr __setattr__ __delattr__ vars __dict__".split())
 _AT_REST = frozenset(
     """__init__ __new__ __del__ __repr__ __str__ __reduce__ __reduce_ex__ __getstate__ __setstate__
     __init_subclass__ __doc__ __module__ __dict__ __weakref__ __annotations__""".split()
@@ -460,6 +461,9 @@ class Reach:
             return
         self.data = name
         self.checks.append(Check("len({get}) == {held}", value, len(value), name))
+                    for accessor in filter(None, (member.fset, member.fdel)):
+                        self._walked.add(id(accessor))
+                        self.walk(accessor, f"{cls.__name__}.{key}")
 
     def _mapping(self, value: Mapping[Any, Any], name: str) -> None:
         self.checks.append(Check(_compared("[*{get}]", value), value, [*value], name))
