@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import copy
+import functools
 import json
 import math
 
@@ -126,10 +128,11 @@ def test_a_count_is_used_as_it_is_at_the_time(use, start, by, device):
     assert run.explain().replays >= 3
 
 
+@pytest.mark.parametrize("start", [1, 1.5])
 @pytest.mark.parametrize("use", READ)
-def test_a_count_that_something_else_reads_has_no_plan(use):
-    run, found = runs(READ[use], 1, 1, True)
-    assert found == runs(READ[use], 1, 1, False)[1]
+def test_a_count_that_something_else_reads_has_no_plan(use, start):
+    run, found = runs(READ[use], start, 1, True)
+    assert found == runs(READ[use], start, 1, False)[1]
     assert run.explain().replays == 0
     assert "a number that changes was read" in str(run.explain())
 
@@ -231,6 +234,139 @@ def test_a_number_that_is_returned_is_a_plain_one():
         assert (found["x"].item(), found["counts"]) == (i, [i, i / 2])
         assert [type(n) for n in found["counts"]] == [int, float]
     assert f.explain().replays == 0
+
+
+LEFT = {
+    "attribute": lambda held, n: setattr(held[0], "left", n),
+    "slot": lambda held, n: setattr(held[1], "left", n),
+    "deque": lambda held, n: held[2].append(n),
+    "set": lambda held, n: held[3].add(n),
+    "key": lambda held, n: held[4].update({n: 1}),
+    "tuple": lambda held, n: held.__setitem__(5, (0, (n, n / 2))),
+}
+
+
+def numbers_in(held):
+    """All that may be a number in what `LEFT` fills, and its type."""
+    parts = [getattr(held[0], "left", 0), getattr(held[1], "left", 0), *held[2], *held[3]]
+    parts += [*held[4], *held[4].values(), *held[5][:1], *held[5][1]]
+    return [(part, type(part)) for part in parts]
+
+
+@pytest.mark.parametrize("way", LEFT)
+def test_a_number_that_was_left_in_an_object_nobody_sees_is_a_plain_one(way):
+    class Slotted:
+        __slots__ = ("left",)
+
+    def make(compiled):
+        place, leave, found = Place(), LEFT[way], []
+        held = [Place(), Slotted(), collections.deque(maxlen=2), set(), {}, (0, ())]
+        held += [object()] * 1001  # of so many nobody looks after each
+        place.count = 0
+
+        def step(x):
+            place.count += 1
+            leave(held, place.count)
+            return x * place.count
+
+        run = fb.compile(step) if compiled else step
+        for _ in range(5):
+            found.append((run(fb.ones(1)).item(), place.count, numbers_in(held)))
+        return found
+
+    assert make(True) == make(False)
+
+
+def test_a_number_that_something_keeps_is_followed_no_further_than_its_capture():
+    place = Place()
+    place.count = 0.0
+    halved = functools.lru_cache(lambda n: n / 2)  # which keeps it where nobody can put another
+
+    def step(x):
+        place.count += 1
+        return x * halved(place.count)
+
+    f = fb.compile(step)
+    for i in range(1, 6):
+        assert f(fb.ones(1)).item() == i / 2
+        later = [halved(float(n)) + 1 for n in range(1, i + 1)]
+        assert (later, {*map(type, later)}) == ([n / 2 + 1 for n in range(1, i + 1)], {float})
+
+
+KINDS = {
+    "power of a whole number": (4, -1, lambda x, n: (x * 8).long() * 2**n),
+    "root": (3.5, -1, lambda x, n: x * n**0.5),
+    "64 bits": (2**59, 2**59, lambda x, n: x * (4 * n)),
+    "of whole numbers": (2**59, 2**59, lambda x, n: x.long() * (4 * n)),
+    "divisor": (6, -1, lambda x, n: x.long() // n),
+    "divisor of few bits": (250, 1, lambda x, n: x.abs().byte() % n),
+    "size of a float": (1e30, 1e38, lambda x, n: x.clone().fill_(n)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_number_of_another_sort_makes_what_it_makes(kind):
+    start, by, use = KINDS[kind]
+
+    def make(compiled):
+        place, found = Place(), []
+        place.count = start
+
+        def step(x):
+            place.count += by
+            return use(x, place.count)
+
+        run = fb.compile(step) if compiled else step
+        for i in range(9):
+            try:
+                result = run(fb.tensor([0.5, -2.0, float(i)]))
+                found.append((result.dtype, repr(result.tolist())))
+            except RuntimeError as error:
+                found.append((type(error), str(error)))
+            found.append((place.count, type(place.count)))
+        return run, found
+
+    run, found = make(True)
+    assert found == make(False)[1]
+    assert run.explain().plans > 0
+
+
+def test_what_is_no_number_any_more_is_seen_where_nothing_computes_with_it():
+    place = Place()
+    place.best = 1.0
+    f = fb.compile(lambda x: x * 2 if place.best is not None else x * 3)
+    for best in (1.0, 1.0, 0.5, 0.25, 0.125, None, 0.1, None):
+        place.best = best
+        assert f(fb.ones(1)).item() == (3 if best is None else 2)
+    assert f.explain().replays >= 2
+
+
+def test_the_run_that_is_made_again_finds_what_the_first_one_found():
+    def make(compiled):
+        place, log, seen, names, found = Place(), [], set(), {"a": 1}, []
+        place.count, place.text = 0, ""
+
+        def step(x):
+            place.count += 1
+            if place.count % 4 == 0:
+                place.text += "a"
+                log.append(4)
+                seen.add(len(log))
+                names[place.text] = len(names)
+                raise ValueError("four")
+            return x * place.count
+
+        run = fb.compile(step) if compiled else step
+        for _ in range(12):
+            try:
+                found.append(run(fb.ones(1)).item())
+            except ValueError:
+                found.append((place.count, place.text, [*log], sorted(seen), dict(names)))
+        return run, found
+
+    run, found = make(True)
+    assert found == make(False)[1]
+    assert run.explain().replays > 3
 
 
 @pytest.mark.parametrize("counts", [False, True])

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 import weakref
 
 import flambeau as fb
-from flambeau.plans import capture
+from flambeau.plans import capture, followed
 
-PLACES = {"_listen": 197, "_restore": 7}
+PLACES = {"_listen": 197, "_restore": 7, "_of_math": 9, "_let_go": 7}
 """Functions, and how far apart the lines are that are tried."""
+FILES = (capture.__file__, followed.__file__)
 
 
 class Interrupt(BaseException):
     pass
+
+
+class Counts:
+    """Where a number is kept that is followed."""
+
+
+counts, sqrt = Counts(), math.sqrt
 
 
 def compiled_with_an_interrupt_at(place, count):
@@ -22,13 +31,20 @@ def compiled_with_an_interrupt_at(place, count):
     left = itertools.count(count, -1)
 
     def trace(frame, event, arg):
-        if frame.f_code.co_filename != capture.__file__ or frame.f_code.co_name != place:
+        if frame.f_code.co_filename not in FILES or frame.f_code.co_name != place:
             return None
         if event == "line" and next(left) == 0:
             raise Interrupt
         return trace
 
-    f, x = fb.compile(lambda x: x * 2), fb.ones(2)
+    counts.count = 0
+
+    def counted(x):
+        counts.count += 1
+        return x * math.sqrt(counts.count)
+
+    f, x = fb.compile(counted), fb.ones(2)
+    f(x)
     f(x)
     before = sys.gettrace()
     sys.settrace(trace)
@@ -53,6 +69,8 @@ def test_an_interrupt_anywhere_around_a_capture_leaves_nothing_that_listens(plai
             assert plain([1.0])._be.backend is backend, (place, count)
             assert plain([1.0])._be.kernels == kernels
             assert not capture.busy()
+            assert type(counts.count) is int, (place, count)
+            assert math.sqrt is sqrt
         assert hits > 5
     f = fb.compile(lambda x: x * 3)
     assert [f(plain([float(i)])).item() for i in range(4)] == [0.0, 3.0, 6.0, 9.0]

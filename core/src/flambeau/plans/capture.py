@@ -20,13 +20,23 @@ from flambeau._autograd.journal import kept
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import arguments as _arguments
 from flambeau._dispatch import bound as _bound
-from flambeau._dispatch.dispatch import OPS, SIZED_BY_VALUES, wrap
+from flambeau._dispatch.dispatch import OPS, SIZED_BY_VALUES, version, wrap
 from flambeau._dispatch.warning import where
 from flambeau._random.generator import Generator
+from flambeau._types.dtype import beyond
 from flambeau.amp.grad_scaler import GradScaler
 from flambeau.ops.optimisers.optimizer_steps import StepOp
 from flambeau.plans import checks
-from flambeau.plans.followed import Followed, number_of, plainly, sizes_by
+from flambeau.plans.followed import (
+    Followed,
+    decided_width,
+    is_lost,
+    lose,
+    number_of,
+    plainly,
+    sizes_by,
+    to_the_end,
+)
 from flambeau.plans.late import settling
 from flambeau.plans.numbers import Counter, Tracked
 from flambeau.plans.skipped import step_unless
@@ -120,7 +130,7 @@ class Capture:
         self.followed: list[list[Any]] = []  # [mapping, key, number that it holds, first type]
         self.follows = True  # until the end of the run that is captured
         self.stand_ins: list[weakref.ref[Any]] = []  # for numbers that follow from these
-        self.decisions: list[tuple[Number, bool]] = []  # by such numbers
+        self.decisions: list[tuple[Number, Any]] = []  # by such numbers
         self.passes = 0  # how many backward passes the function makes
         # By identities, which others have after them: no callback takes a dead array out, for
         # what interrupts a callback is printed and gone.
@@ -132,6 +142,7 @@ class Capture:
             else None
         )
         self._layouts: dict[Any, tuple[tuple[tuple[int, ...], Any], tuple[int, ...]]] = {}
+        self.scheduled: list[tuple[Any, int, Any]] = []  # their parameters, and what these were
         self._changed: dict[int, Any] = {}  # groups of optimisers that actions have changed
         self.thread = threading.get_ident()
         self.depth = 0
@@ -198,6 +209,9 @@ class Capture:
                 result = method(*args, **named)
             self.steps.append(Step(name, method, (), None, effect=True))
             self._changed.update({id(group): group for group in groups})
+            lose(self, groups)
+            params = [p for group in groups for p in group["params"]]
+            self.scheduled += [(p, version(p), p._a) for p in params]
             return result
 
         return run
@@ -310,9 +324,9 @@ class Capture:
     def set_numbers(self) -> None:
         """Set, in every run, the numbers that are followed to what they are now."""
         for entry in self.followed:
-            mapping, key, before = entry
+            mapping, key, before, _ = entry
             held = mapping.get(key)
-            if (number := number_of(held)) is before:
+            if is_lost(held) or (number := number_of(held)) is before:
                 continue
             if type(plainly(held)) not in (int, float):
                 self.refuse(f"{key}, a number that changes, is no number any more")
@@ -414,15 +428,7 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
             GradScaler._maybe_opt_step = step_unless(GradScaler._maybe_opt_step, capture)
             yield capture
         finally:
-            interrupt = None
-            while True:  # what is half as it was would listen for ever
-                try:
-                    _restore(replaced, former)
-                    break
-                except BaseException as error:
-                    interrupt = error
-            if interrupt is not None:
-                raise interrupt
+            to_the_end(partial(_restore, replaced, former))  # else half of it listens for ever
 
 
 def _restore(
@@ -536,6 +542,8 @@ def _constant(be: BoundBackend, make: Callable[..., Any], capture: Capture) -> C
             value = float(value)
         if isinstance(value, Followed):
             number = plainly(value)
+            if type(number) is int and not decided_width(value, dtype):
+                raise beyond(number, dtype)
             if capture.listens and not (dtype.category == 1 and type(number) is float):
                 return full((), value, dtype)
             if capture.listens:

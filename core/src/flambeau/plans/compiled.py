@@ -257,6 +257,7 @@ class Compiled:
             if before is None or self._whole:
                 raise
             before.back()
+            reach.back()
             why = f"{type(error).__name__} was raised while a number that changes was followed"
         result = self._plainly(why, args, kwargs)  # may raise it as well
         if others:

@@ -26,7 +26,7 @@ from flambeau.plans.gradient import (
     with_history,
 )
 from flambeau.plans.reach import Reach, changes
-from flambeau.plugin.plan import Plan, Step, reading, replayed
+from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
@@ -129,6 +129,8 @@ class Entry:
         why = capture.refused or reach.refused or (backward and backward.refused)
         if why is not None:
             raise RefusedError(why, capture.refused is None or capture.lasting)
+        if any(_dispatch.version(t) != v or t._a is not a for t, v, a in capture.scheduled):
+            raise RefusedError("a schedule's step() comes before the optimiser's")
         if backward is not None and capture.followed:
             raise RefusedError("numbers change, and what is returned has a history")
         self.backward = backward
@@ -171,12 +173,12 @@ class Entry:
         self.outputs = len(outputs)
         outputs += [slot for _, slot in self.replaced]
         outputs += [slot for _, slot in self.grads if slot is not None]
-        inputs = [*self._given_slots(), *self.state_slots]
-        if backward is None:
         if capture.within:
             read = {*outputs}.union(*[step.reads for step in capture.steps])
             if not read.isdisjoint(capture.within):
                 raise RefusedError("what a step makes that may be left out is used after it")
+        inputs = [*self._given_slots(), *self.state_slots]
+        if backward is None:
             specs, strides = capture.specs, capture.strides
             self.plan = Plan(self._steps(), inputs, outputs, constants, specs, strides)
             self.replay = be.backend.compile_plan(self.plan) or replayed(self.plan)
@@ -187,11 +189,13 @@ class Entry:
         self._decided = [truth for _, truth in capture.decisions]
         if capture.followed:  # where a number cannot be computed the function itself has to run
             self._decides = reading([*decisions, *self.plan.numbers])
-        options = (o for n in (*self.plan.numbers, *decisions) for o in n.options())
+        kinds: dict[Any, type] = {(id(m), key, None): k for m, key, _, k in capture.followed}
+        roots = [Option(of, key) for of, key, *_ in capture.followed]  # what they are may decide
+        options = (o for n in (*roots, *self.plan.numbers, *decisions) for o in n.options())
         read = {(id(o.mapping), o.key, o.at): o for o in options}
         self._options_read = [o.read for o in read.values()]
         self._moved = reach.moved
-        self._kinds = tuple([type(read()) for read in self._options_read])
+        self._kinds = tuple([kinds.get(key) or type(o.read()) for key, o in read.items()])
         self._last = [*map(_latest, self.state, self._last)]
         self._checks, self._options = reach.checks, self._fixed()
         self._options_held = [held for *_, held in self._options]

@@ -14,8 +14,10 @@ import operator
 import sys
 import types
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.record import is_tensor
@@ -24,10 +26,22 @@ from flambeau.plans.numbers import Computed
 from flambeau.plugin.plan import Option
 
 if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
     from flambeau.plans.capture import Capture
     from flambeau.plugin.plan import Number
 
-__all__ = ["Followed", "bare", "followed_in", "number_of", "plainly", "sizes_by"]
+__all__ = [
+    "Followed",
+    "bare",
+    "decided_width",
+    "followed_in",
+    "is_lost",
+    "lose",
+    "number_of",
+    "plainly",
+    "sizes_by",
+    "to_the_end",
+]
 
 _MOST = 100  # parts of a number: of more a run had better call the function
 _BINARY = {
@@ -39,6 +53,7 @@ _BINARY = {
     "mod": "%",
     "pow": "**",
 }
+_POWER = "{} ** {}"
 _COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 # Called by Python, or by functions of its own and of others, which go on with a plain number.
 _ASKED = "float int trunc hash str repr format divmod rdivmod reduce_ex".split()
@@ -54,7 +69,7 @@ class Followed:
 
     __slots__ = ("__weakref__", "_capture", "_number", "_value")
 
-    def __init__(self, value: float, number: Number, capture: Capture) -> None:
+    def __init__(self, value: float, number: Number | None, capture: Capture) -> None:
         self._value, self._number, self._capture = value, number, capture
         capture.stand_ins.append(weakref.ref(self))
 
@@ -114,44 +129,87 @@ def followed_in(capture: Capture, entries: Sequence[tuple[Any, str]]) -> Iterato
     if not entries:
         yield
         return
-    for mapping, key in entries:
-        root = Option(mapping, key)
-        capture.followed.append([mapping, key, root])
-        mapping[key] = _follow(mapping[key], root, capture)
     former = {name: getattr(math, name) for name in _OF_MATH}
     try:
+        for mapping, key in entries:
+            root, value = Option(mapping, key), mapping[key]
+            capture.followed.append([mapping, key, root, type(value)])
+            mapping[key] = _follow(value, root, capture)
         for name, function in former.items():
             setattr(math, name, _of_math(function))
         yield
         capture.set_numbers()
     finally:
-        for name, function in former.items():
-            setattr(math, name, function)
-        for mapping, key in entries:
-            if key in mapping:
-                mapping[key] = plainly(mapping[key])
-        if any(ref() is not None for ref in capture.stand_ins):
-            _find_others(capture)
+        to_the_end(partial(_let_go, capture, entries, former))
 
 
-def _find_others(capture: Capture) -> None:
-    """Refuse the plan if something else holds numbers that are followed: from now on plain ones."""
+def to_the_end(restore: Callable[[], None]) -> None:
+    """Call what puts things back, once more if an interrupt comes into it."""
+    interrupt = None
+    while True:
+        try:
+            restore()
+            break
+        except BaseException as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+
+
+def _let_go(
+    capture: Capture, entries: Sequence[tuple[Any, str]], former: dict[str, Callable[..., Any]]
+) -> None:
+    """End what `followed_in` began."""
+    for name, function in former.items():
+        setattr(math, name, function)
+    for mapping, key in entries:
+        if key in mapping:
+            mapping[key] = plainly(mapping[key])
+    capture.follows = False
     for stand_in in [found for ref in capture.stand_ins if (found := ref()) is not None]:
         capture.refuse("a number that changes is kept where it is not seen")
-        for holder in gc.get_referrers(stand_in):
-            _put_plainly(holder, stand_in)
+        _put(stand_in, stand_in._value)
     capture.stand_ins.clear()
 
 
-def _put_plainly(holder: Any, stand_in: Followed) -> None:
-    """Put the number itself where a container or variable holds a stand-in for it."""
-    number = stand_in._value
+def _put(old: Any, new: Any) -> None:
+    """Put one value into the place of another wherever a container or variable holds that."""
+    for holder in gc.get_referrers(old):
+        _put_into(holder, old, new)
+
+
+def _put_into(holder: Any, old: Any, new: Any) -> None:
     if type(holder) is types.CellType:
-        holder.cell_contents = number
-    elif type(holder) in (dict, list):
-        places = holder.items() if type(holder) is dict else enumerate(holder)
-        for place in [place for place, value in places if value is stand_in]:
-            holder[place] = number
+        holder.cell_contents = new
+    elif isinstance(holder, dict):
+        for key in [key for key, value in holder.items() if value is old]:
+            holder[key] = new
+        if any(key is old for key in holder):
+            items = [(new if key is old else key, value) for key, value in holder.items()]
+            holder.clear()
+            holder.update(items)
+    elif isinstance(holder, (list, deque)):
+        for place in [i for i, value in enumerate(holder) if value is old]:
+            holder[place] = new
+    elif isinstance(holder, set):
+        holder.discard(old)
+        holder.add(new)
+    elif type(holder) is tuple:
+        _put(holder, tuple([new if value is old else value for value in holder]))
+    else:
+        if isinstance(own := getattr(holder, "__dict__", None), dict):
+            _put_into(own, old, new)
+        for place in [member for cls in type(holder).__mro__ for member in vars(cls).values()]:
+            if type(place) is types.MemberDescriptorType and _held(place, holder) is old:
+                with suppress(AttributeError, TypeError):  # of one that is not written to
+                    place.__set__(holder, new)
+
+
+def _held(place: types.MemberDescriptorType, holder: Any) -> Any:
+    try:
+        return place.__get__(holder)
+    except AttributeError:  # it holds nothing
+        return None
 
 
 def sizes_by(op: str, args: tuple[Any, ...]) -> bool:
@@ -168,35 +226,67 @@ def _holds_one(value: Any) -> bool:
 
 def number_of(value: Any) -> Any:
     """How a number is computed, or the value itself if it is not followed."""
-    return value._number if isinstance(value, Followed) else value
+    if not isinstance(value, Followed):
+        return value
+    if value._number is None:
+        value._capture.refuse("a schedule's step() comes before what uses its rate")
+    return value._number
 
 
-def _follow(value: float, number: Number, capture: Capture) -> Followed:
+def lose(capture: Capture, groups: Sequence[Any]) -> None:
+    """Follow numbers of these groups no further: a call of the plan has set them."""
+    for mapping, key, *_ in capture.followed:
+        if any(mapping is group for group in groups):
+            mapping[key] = _follow(plainly(mapping[key]), None, capture)
+
+
+def is_lost(value: object) -> bool:
+    """Whether `lose` has left a number."""
+    return isinstance(value, Followed) and value._number is None
+
+
+def _follow(value: float, number: Number | None, capture: Capture) -> Followed:
     return (_Whole if type(value) is int else Followed)(value, number, capture)
+
+
+def decided_width(number: Any, dtype: DType) -> bool:
+    """Whether a whole number has 64 bits; where integers are made of it, decide if that is zero.
+
+    One that is a divisor raises.
+    """
+    if dtype.category == 1:
+        _ = number % (1 << 8 * dtype.itemsize) == 0
+    return -(1 << 63) <= number < 1 << 64
+
+
+def _listens(capture: Capture) -> bool:
+    return capture.follows and capture.listens
 
 
 def _asked(number: Followed, how: str) -> None:
     """Refuse the plan, which does not have the number that is asked for."""
-    if number._capture.listens:
+    if _listens(number._capture):
         number._capture.refuse(f"a number that changes was read ({how})")
 
 
 def _made(form: str, result: Any, parts: tuple[Any, ...]) -> Any:
     """What a function made of numbers, of which one is followed."""
     capture = next(part._capture for part in parts if isinstance(part, Followed))
-    if not capture.listens:
+    if not _listens(capture):
         return result
     number = Computed(form, tuple(map(number_of, parts)))
     if type(result) not in (int, float) or number.size > _MOST:
         capture.refuse("a number that changes makes one that cannot be followed")
         return result
+    if form == _POWER:  # of which sort it is depends on signs
+        capture.decisions.append((Computed("type({})", (number,)), type(result)))
     return _follow(result, number, capture)
 
 
 def _decided(form: str, truth: bool, parts: tuple[Any, ...]) -> bool:
     """A decision by numbers: the plan is of runs that decide alike."""
     capture = next(part._capture for part in parts if isinstance(part, Followed))
-    if capture.listens:
+    if _listens(capture):
         capture.decisions.append((Computed(form, tuple(map(number_of, parts))), truth))
     return truth
 

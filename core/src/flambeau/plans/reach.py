@@ -166,6 +166,7 @@ class Reach:
         self._entries: dict[int, tuple[Mapping[Any, Any], dict[Any, Any], str]] = {}
         self._ours: set[int] = set()  # mappings, by identity
         self._empty: list[Any] = []
+        self._contents: list[tuple[Any, list[Any]]] = []  # of containers that may get others
         self._objects: list[tuple[Any, str, set[str]]] = []  # with the names looked at so far
         self._walked = {id(getattr(function, "__func__", function))}  # whatever module they are of
         self._waiting: list[tuple[Any, str]] = [(each, _name_of(each)) for each in given]
@@ -227,6 +228,7 @@ class Reach:
             self._empty.append(values)
             return
         self.same(values, name)
+        self._contents.append((values, self.checks[-1].held))
         for i, value in enumerate(values):
             self.walk(value, f"{name}[{i}]")
 
@@ -279,6 +281,26 @@ class Reach:
     def generators(self) -> list[Generator]:
         """Those that were found."""
         return [value for value in self._seen.values() if type(value) is Generator]
+
+    def back(self) -> None:
+        """Put back what attributes and containers were, for a run that is made again."""
+        for mapping, held, _ in self._entries.values():
+            for key, value in held.items():
+                if isinstance(mapping, dict) and mapping.get(key) is not value:
+                    mapping[key] = value
+        for container, held in self._contents:
+            if isinstance(container, (list, deque)):
+                if not (len(container) == len(held) and all(map(is_, container, held))):
+                    container.clear()
+                    container.extend(held)
+            elif isinstance(container, set):
+                container.intersection_update(held)
+                container.update(held)
+            elif isinstance(container, dict):
+                for key in {*container}.difference(held):
+                    del container[key]
+        for container in filter(len, self._empty):
+            container.clear()
 
     def forget(self) -> None:
         """Let go of what was seen on the way."""
@@ -439,6 +461,9 @@ class Reach:
                 if isinstance(member, (staticmethod, classmethod)):
                     member = member.__func__
                 elif isinstance(member, property):
+                    for accessor in filter(None, (member.fset, member.fdel)):
+                        self._walked.add(id(accessor))
+                        self.walk(accessor, f"{cls.__name__}.{key}")
                     member = member.fget
                 if isinstance(member, types.FunctionType):
                     self._walked.add(id(member))
@@ -461,12 +486,10 @@ class Reach:
             return
         self.data = name
         self.checks.append(Check("len({get}) == {held}", value, len(value), name))
-                    for accessor in filter(None, (member.fset, member.fdel)):
-                        self._walked.add(id(accessor))
-                        self.walk(accessor, f"{cls.__name__}.{key}")
 
     def _mapping(self, value: Mapping[Any, Any], name: str) -> None:
         self.checks.append(Check(_compared("[*{get}]", value), value, [*value], name))
+        self._contents.append((value, self.checks[-1].held))
         for key in list(value):
             self.entry(value, key, f"{name}[{key!r}]")
 
@@ -476,6 +499,7 @@ class Reach:
             return
         if isinstance(value, set):
             self.checks.append(Check(_compared("[*{get}]", value), value, [*value], name))
+            self._contents.append((value, self.checks[-1].held))
         for i, held in enumerate(value):
             self.walk(held, f"{name}[{i}]")
 

@@ -12,7 +12,14 @@ from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, 
 from flambeau._dispatch.bound import bind, home
 from flambeau._dispatch.dispatch import out_of_memory, said_on_purpose, wrap
 from flambeau._dispatch.keywords import many
-from flambeau._dispatch.promotion import alone, fits, fitting, python_number, scalar_dtype
+from flambeau._dispatch.promotion import (
+    alone,
+    fits,
+    fitting,
+    is_number,
+    python_number,
+    scalar_dtype,
+)
 from flambeau._dispatch.warning import warn
 from flambeau._memory.views import storage_of
 from flambeau._storages.foreign import from_dlpack, frombuffer
@@ -765,8 +772,8 @@ def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Ten
         t = _from_cuda_array(data)
         return t.to(t.device if device is None else Device(device), dtype or t.dtype, copy=copy)
     be = home(device)
-    if (hasattr(data, "__array_interface__") or hasattr(data, "__array__")) and not isinstance(
-        data, (list, tuple)
+    if (hasattr(data, "__array_interface__") or hasattr(data, "__array__")) and not (
+        isinstance(data, (list, tuple)) or (is_number(data) and not hasattr(data, "dtype"))
     ):
         t = _from_array(data, copy)
         return t.to(be.device, dtype or t.dtype)
