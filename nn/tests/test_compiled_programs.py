@@ -426,3 +426,29 @@ def test_probabilities_are_looked_at_in_every_run():
     with pytest.raises(RuntimeError, match="between 0 and 1"):
         loss(fb.tensor([1.5]))
     assert loss.explain().replays == 3
+
+
+def test_classes_are_looked_at_in_every_run():
+    def told(function):
+        weight, found = fb.ones(3, requires_grad=True), []
+
+        def step(x, y):
+            weight.grad = None
+            loss = ((x * weight - F.one_hot(y, 3)) ** 2).mean()
+            loss.backward()
+            return loss.detach()
+
+        run = function(step)
+        for classes in ([0, 2], [1, 1], [2, 0], [0, 1], [0, 3], [7, -2], [1, 2]):
+            try:
+                loss = run(fb.full((2, 3), 0.3), fb.tensor(classes)).item()
+                found.append((loss, weight.grad.tolist()))
+            except RuntimeError as error:
+                found.append((type(error), str(error)))
+        return run, found
+
+    run, found = told(fb.compile)
+    assert found == told(lambda step: step)[1]
+    assert "must be smaller than num_classes: got 3 of 3" in found[4][1]
+    assert "must be non-negative, got -2" in found[5][1]
+    assert (run.explain().plans, run.explain().replays) == (2, 3)  # one begins without gradients

@@ -16,7 +16,7 @@ from flambeau._dispatch.annotated import (
     misfit,
     takes_as_annotated,
 )
-from flambeau._dispatch.arguments import check_values
+from flambeau._dispatch.arguments import check_values, checked
 from flambeau._dispatch.warning import warn
 from flambeau._tensor import function_modes
 from flambeau._tensor.overrides import (
@@ -32,6 +32,7 @@ from flambeau._types import dtype as D
 __all__ = [
     "TorchFunctionMode",
     "all_take_as_annotated",
+    "checked",
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",

@@ -227,6 +227,11 @@ def checked(
 
     Raises:
         error: an element is out of range, with ``text.format(*facts, index=...)`` as message.
+
+    >>> import flambeau as fb
+    >>> from flambeau.overrides import checked
+    >>> checked(fb.tensor([0, -1]), 3, IndexError, "{index} is no row of {}", (3,), wrap=True)
+    tensor([0, 2])
     """
     be, a = index._be, index._a
     if is_within(index, size) or 0 in a.shape or be.device.type == "meta":

@@ -6,7 +6,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import whole_number
-from flambeau.overrides import takes_as_annotated
+from flambeau.overrides import checked, takes_as_annotated
 
 _FEW = 1 << 12  # elements of a result, up to which comparing every class is quickest
 
@@ -178,15 +178,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
     elif num_classes == -1 or tensor.device.type == "cpu":  # else `scatter` looks, without a wait
-        if (least := int(tensor.min())) < 0:
-            raise RuntimeError(f"Class values must be non-negative, got {least}.")
-        most = int(tensor.max())
+        text = "Class values must be non-negative, got {index}."
+        checked(tensor.clamp(max=0), 1, RuntimeError, text, ())
         if num_classes == -1:
-            num_classes = most + 1
-        elif most >= num_classes:
-            raise RuntimeError(
-                f"Class values must be smaller than num_classes: got {most} of {num_classes}."
-            )
+            num_classes = int(tensor.max()) + 1
+        else:
+            text = "Class values must be smaller than num_classes: got {index} of {}."
+            checked(tensor, max(num_classes, 0), RuntimeError, text, (num_classes,))
         if tensor.numel() * num_classes <= _FEW:
             classes = fb.arange(num_classes, device=tensor.device)
             return (tensor.unsqueeze(-1) == classes).long()
