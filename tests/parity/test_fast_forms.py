@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import flambeau as fb  # noqa: E402
-from oracle import DEVICES, assert_same, check, check_error, ours_of  # noqa: E402
+from oracle import DEVICES, assert_same, check, check_error, derivatives, ours_of  # noqa: E402
 
 NAN, INF = float("nan"), float("inf")
 CORNERS = torch.tensor([NAN, -INF, INF, -0.0, 0.0, -2.5, 2.5, 1.0], dtype=torch.float64)
@@ -32,6 +32,37 @@ def test_clamp_and_its_derivatives_agree_at_the_limits(device: str) -> None:
         check(lambda t, x, b=limits: x.clamp(*b), (x,), device)
     whole = torch.tensor([-3, 0, 3])
     check(lambda t, x: (x.clamp(-1, 2), x.clamp(-1.5, 2)), (whole,), device)
+
+
+LIMITS = (
+    torch.tensor([0.0, 1, 2, 3, NAN, 1, 1, 5, 5, 5, 1], dtype=torch.float64),
+    torch.tensor([0.0, 2, 2, 1, 1, NAN, 1, 3, 3, 9, 9], dtype=torch.float64),
+    torch.tensor([1.0, 3, 2, 2, 2, 2, NAN, 3, 4, 2, 2], dtype=torch.float64),
+)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("given", ["both", "low", "high"])
+def test_clamp_by_tensors_and_its_derivatives_agree_where_they_meet_cross_or_are_nan(
+    given: str, device: str
+) -> None:
+    def clamped(t: Any, x: Any, low: Any, high: Any) -> Any:
+        return t.clamp(x, None if given == "high" else low, None if given == "low" else high)
+
+    theirs = [x.clone().requires_grad_() for x in LIMITS]
+    ours = [ours_of(x, device) for x in theirs]
+    expected, found = clamped(torch, *theirs), clamped(fb, *ours)
+    assert_same(found, expected)
+    assert found.grad_fn.name() == expected.grad_fn.name() == "ClampBackward0"
+    assert_same(
+        derivatives(fb, [found], ours, False), derivatives(torch, [expected], theirs, False)
+    )
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        few = [x.to(dtype) for x in LIMITS]
+        assert_same(clamped(fb, *(ours_of(x, device) for x in few)), clamped(torch, *few))
+    whole = [x.nan_to_num(4).to(torch.int64) for x in LIMITS]
+    check(clamped, tuple(whole), device)
+    check(clamped, ((2, 4, 3), (4, 1), (3,)), device)
 
 
 @pytest.mark.parametrize("device", DEVICES)

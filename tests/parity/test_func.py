@@ -68,6 +68,9 @@ PROGRAMS = {
     )(x),
     "vjp": lambda lib, f, x, y: f.vjp(lambda a: (a @ y, a.sum()), x)[1]((x, x.sum())),
     "jvp": lambda lib, f, x, y: f.jvp(lambda a, b: lib.logsumexp(a @ b, 1), (x, y), (x, y)),
+    "jvp of limits that are met": lambda lib, f, x, y: f.jvp(
+        lib.clamp, (y, y * 1, y @ y), (y, y + 1, y - 1)
+    ),
     "jvp of a sort": lambda lib, f, x, y: f.jvp(lambda a: a.sort(1).values.cumsum(0), (x,), (x,)),
     "linearize": lambda lib, f, x, y: f.linearize(lambda a: (a @ y).sigmoid(), x)[1](x),
     "solve in a batch": lambda lib, f, x, y: f.vmap(lambda row: lib.linalg.solve(y, row))(x),

@@ -117,6 +117,10 @@ _CONVERSIONS = {
 }
 
 _CHOICES = {
+    "clamp_within": [
+        Sample((_LEFT, _RIGHT, Arr((16, 16), kind="wild", seed=2)), "pairs of corners"),
+        Sample((_LEFT, _RIGHT, None), "corners from below"),
+    ],
     "where": [
         Sample((Arr((16,), bool_), _CORNERS, Arr((16,))), "corners"),
         Sample((Arr((LONG,), bool_), _MANY, Arr((LONG,), kind="special", seed=1)), "many"),

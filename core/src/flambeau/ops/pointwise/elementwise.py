@@ -10,8 +10,9 @@ from __future__ import annotations
 import builtins
 import contextlib
 import math
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, overload
 
+from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Binary
 from flambeau._dispatch.arguments import (
     broadcast,
@@ -38,7 +39,6 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.hints import Number
 from flambeau._types.memory_format import memory_format as MemoryFormat
 from flambeau._types.spec import Spec
-from flambeau._writes.in_one import in_one
 from flambeau._writes.inplace import put_into
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import full
@@ -561,6 +561,50 @@ def _(F, g, self, low, high):
         below = F.le(self, F.scalar(high, self))
         inside = below if inside is None else F.bitwise_and(inside, below)
     return F.where(inside, g, F.scalar(0, g))
+
+
+@composite(title="ClampBackward0")
+def _clamp_within(self: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
+    """Limits are tensors; a nan takes the place of an element, and `high` wins where they cross."""
+    bounded = self if low is None else _maximum.run(self, low)
+    return bounded if high is None else _minimum.run(bounded, high)
+
+
+@_clamp_within.gradient("self")
+def _(F, g, self, low, high):
+    inside = None if low is None else F.ge(self, low)
+    if high is not None:
+        below = F.le(self, high)
+        inside = below if inside is None else F.bitwise_and(inside, below)
+    return F.sum_to(F.where(inside, g, F.scalar(0, g)), self.shape)
+
+
+@_clamp_within.gradient("low")
+def _(F, g, self, low, high):
+    below = F.lt(self, low)
+    if high is not None:
+        below = F.bitwise_and(below, F.lt(low, high))
+    return F.sum_to(F.where(below, g, F.scalar(0, g)), low.shape)
+
+
+@_clamp_within.gradient("high")
+def _(F, g, self, low, high):
+    above = F.gt(self, high)
+    if low is not None:
+        above = F.bitwise_or(above, F.lt(high, low))
+    return F.sum_to(F.where(above, g, F.scalar(0, g)), high.shape)
+
+
+@_clamp_within.samples(D.float32, D.float64)
+def _(S):
+    x, low, high = S.Arr((2, 3)), S.Arr((2, 3), low=-1, high=0, seed=1), S.Arr((2, 3), seed=2)
+    return [
+        S.Sample((x, low, high), "both", True),
+        S.Sample((x, low, None), "low", True),
+        S.Sample((x, None, high), "high", True),
+        S.Sample((S.Arr((2, 1)), S.Arr((3,), seed=1), S.Arr((), seed=2)), "broadcast", True),
+        S.Sample((S.Arr((0, 3)), S.Arr((3,)), S.Arr(())), "empty"),
+    ]
 
 
 def _flat(F, g):
@@ -1724,9 +1768,9 @@ def clamp(
                 if isinstance(bound, (int, float)) and not -sure <= bound <= sure:
                     fitting(bound, x.dtype)
             return deliver(put_into(_clamp, x, min, max), out, input, exact=True)
-    if (found := in_one("clamp", x, min, max)) is not None:
-        exact = not all(b is None or isinstance(b, Tensor) for b in (min, max))
-        return deliver(found, out, input, min, max, exact=exact)
+    if _is_like(min, x) and _is_like(max, x):
+        found = _within(x, min, max)
+        return found if out is None else deliver(found, out, input, min, max)
     min, max = (b if isinstance(b, Tensor) else python_number(b) for b in (min, max))
     bounds = [b for b in (min, max) if b is not None]
     numbers = not all(isinstance(b, Tensor) for b in bounds)
@@ -1734,18 +1778,23 @@ def clamp(
     for bound in bounds:
         if numbers and not isinstance(bound, Tensor):
             fitting(bound, x.dtype)
-    if min is not None:
-        low = common("clamp", (x, min), x.dtype)[1]
-        x = _where.run(_beyond(_lt.run(x, low), low), low, x)
-    if max is not None:
-        high = common("clamp", (x, max), x.dtype)[1]
-        x = _where.run(_beyond(_gt.run(x, high), high), high, x)
-    return deliver(x, out, input, *bounds, exact=numbers)
+    low, high = (b if b is None else common("clamp", (x, b), x.dtype)[1] for b in (min, max))
+    return deliver(_within(x, low, high), out, input, *bounds, exact=numbers)
 
 
-def _beyond(outside: Tensor, limit: Tensor) -> Tensor:
-    """Where a limit takes the place of an element: a nan does so everywhere."""
-    return outside | _ne(limit, limit) if limit.dtype.is_floating_point else outside
+def _is_like(bound: object, x: Tensor) -> TypeGuard[Tensor | None]:
+    """Whether a bound is absent, or a tensor of the dtype and the device of `x`."""
+    return bound is None or (
+        type(bound) is Tensor and bound.dtype is x.dtype and bound._be is x._be
+    )
+
+
+def _within(x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
+    """`clamp` by tensors of one dtype; what nobody derives needs no op around its parts."""
+    derived = x._rg or (low is not None and low._rg) or (high is not None and high._rg)
+    if (derived and recording()) or not x._be.strided:  # as the levels of transforms are
+        return _clamp_within.run(x, low, high)
+    return _clamp_within.body(x, low, high)
 
 
 clip = clamp
