@@ -64,7 +64,7 @@ def pairs(draw):
             case "dense":
                 x = np.ascontiguousarray(x)
             case "fewer" if 0 in repeated:
-                x = x[0]
+                x = x[0, ...]
             case "turned":
                 x = np.ascontiguousarray(x.T).T
             case "every second":
@@ -150,7 +150,7 @@ def test_what_is_written_to_rows_with_gaps_leaves_the_gaps(operands):
     if 0 in a.strides:
         return
     found, wanted = (np.full([n + 5 for n in a.shape], 7, a.dtype) for _ in range(2))
-    place = tuple(slice(2, n + 2) for n in a.shape)
+    place = (..., *(slice(2, n + 2) for n in a.shape))
     KERNELS["assign"](found[place], b)
     np.copyto(wanted[place], b)
     np.testing.assert_array_equal(found, wanted)

@@ -142,7 +142,9 @@ class Capture:
             else None
         )
         self._layouts: dict[Any, tuple[tuple[tuple[int, ...], Any], tuple[int, ...]]] = {}
-        self.scheduled: list[tuple[Any, int, Any]] = []  # their parameters, and what these were
+        # Of groups that no step of an optimiser's has used before: parameters, and what they were.
+        self.scheduled: list[tuple[Any, int, Any]] = []
+        self._stepped: set[int] = set()
         self._changed: dict[int, Any] = {}  # groups of optimisers that actions have changed
         self.thread = threading.get_ident()
         self.depth = 0
@@ -210,7 +212,8 @@ class Capture:
             self.steps.append(Step(name, method, (), None, effect=True))
             self._changed.update({id(group): group for group in groups})
             lose(self, groups)
-            params = [p for group in groups for p in group["params"]]
+            by_hand = [group for group in groups if id(group) not in self._stepped]
+            params = [p for group in by_hand for p in group["params"]]
             self.scheduled += [(p, version(p), p._a) for p in params]
             return result
 
@@ -371,6 +374,8 @@ class Capture:
             self.refuse(f"{op}: a step of parameters that no optimiser within reach holds")
         elif id(group) in self._changed:
             self.refuse("a schedule's step() comes before the optimiser's")
+        else:
+            self._stepped.add(id(group))
         return group
 
     def _once(self, number: Option) -> Option:
