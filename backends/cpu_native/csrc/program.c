@@ -217,7 +217,8 @@ static void execute(const Instruction *i, const Tile *tile, int64_t m, int64_t c
             break;
         case ROW_PASS:
             i->pass(&(struct Pass){(const float *)(const void *)at[i->a], (const float *)(const void *)at[i->b],
-                                   (const float *)(const void *)at[i->c], (const float *)(const void *)at[i->d],
+                                   (const float *)(const void *)at[i->e], (const float *)(const void *)at[i->c],
+                                   (const float *)(const void *)at[i->d],
                                    i->kept < 0 ? NULL : (float *)(void *)at[i->kept], (float *)(void *)at[i->to], rows,
                                    columns, tile->repeats[i->c], tile->repeats[i->d], i->numbers[0]});
             break;

@@ -19,6 +19,9 @@ Loop number_loop_of(const char *name, int is_first);
 /* The sums of rows over `divisor`, as the kernel `sum` computes them (reduction.c). */
 void sum_of_rows(float *out, const float *a, int64_t rows, int64_t columns, double divisor);
 
+/* Sums over `divisor`, in double, in their place. */
+void divide_sums(float *sums, int64_t rows, double divisor);
+
 #define MAX_RANK 8
 #define MAX_PROGRAM_ARRAYS 32
 #define MAX_REGISTERS 96
@@ -28,13 +31,13 @@ void sum_of_rows(float *out, const float *a, int64_t rows, int64_t columns, doub
 /* How an instruction goes through its registers: element by element; one value a row; a row to its
    value; a value to its row; element by element with three operands, by choice or by multiplication and addition; element by element with the value of
    the row, as first or as second operand; several instructions, whose links are b from the a-th of the program's on
-   (chains.c); several by row, with operands a to d (row_passes.c). */
+   (chains.c); several by row, with operands a to e (row_passes.c). */
 enum { EACH, EACH_ROW, REDUCE, EXPAND, CHOOSE, MULTIPLY_ADD, BY_FIRST, BY_SECOND, CHAIN, ROW_PASS };
 typedef void (*RowPass)(const struct Pass *);
 typedef void (*Reducer)(float *out, const float *a, int64_t rows, int64_t columns, double divisor);
 
 typedef struct {
-    int way, to, a, b, c, d;
+    int way, to, a, b, c, d, e;
     int kept;        /* of ROW_PASS, the register of what is between; -1 for none */
     Loop loop;       /* of EACH and EACH_ROW, BY_FIRST and BY_SECOND */
     Loop number;     /* the same of a number, or NULL */
@@ -72,7 +75,7 @@ int find_instruction(Instruction *i, const char *name);
 
 /* Whether it reads a register. */
 static inline int reads(const Instruction *i, int r) {
-    return i->a == r || i->b == r || i->c == r || (i->way == ROW_PASS && i->d == r);
+    return i->a == r || i->b == r || i->c == r || (i->way == ROW_PASS && (i->d == r || i->e == r));
 }
 
 /* What is left to do when a program is read: instructions that one does together. */

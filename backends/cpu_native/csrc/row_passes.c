@@ -15,12 +15,12 @@
 #define ROWS(...)                                                                                    \
     const int64_t columns = p->columns, whole = columns & ~(int64_t)15;                              \
     const int64_t step_y = p->repeats_y ? 0 : columns, step_z = p->repeats_z ? 0 : columns;          \
-    const float *x = p->x, *y = p->y, *z = p->z;                                                     \
-    float *between = p->between, *out = p->out;                                                      \
+    const float *x = p->x, *y = p->y, *z = p->z, *values = p->values, *seconds = p->seconds;         \
+    float *out = p->out;                                                                             \
     const __mmask16 rest = (__mmask16)((1u << (columns - whole)) - 1);                               \
-    (void)between;                                                                                   \
     for (int64_t i = 0; i < p->rows; i++, x += columns, y += step_y, z += step_z) {                  \
-        const __m512 value = _mm512_set1_ps(p->values[i]);                                           \
+        const __m512 value = _mm512_set1_ps(values[i]), second = _mm512_set1_ps(seconds[i]);         \
+        (void)second;                                                                                \
         __VA_ARGS__                                                                                  \
     }
 #define READ(from, j) _mm512_loadu_ps(from + (j))
@@ -28,39 +28,50 @@
 #define KEEP(to, j, found) _mm512_storeu_ps(to + i * columns + (j), found)
 #define KEEP_REST(to, found) _mm512_mask_storeu_ps(to + i * columns + whole, rest, found)
 
-/* By function f: f(x, value) and the sum of its squares; f(x, value) y; f(x, value) y + z. */
-#define PASSES(f)                                                                                    \
-    AVX512 static void f##_squares(const struct Pass *p) {                                                  \
-        ROWS(const __m512 last = f##_of(READ_REST(x), value);                                  \
-             if (between != NULL) KEEP_REST(between, last);                                       \
+/* By function f of a row, its value and its second one: f and the sum of its squares; f y; f y + z. */
+#define SQUARES_OF(f)                                                                                \
+    AVX512 static void f##_squares(const struct Pass *p) {                                           \
+        float *between = p->between;                                                                 \
+        ROWS(const __m512 last = f##_of(READ_REST(x), value, second);                                \
+             if (between != NULL) KEEP_REST(between, last);                                          \
              __m512 sum = _mm512_maskz_mul_ps(rest, last, last);                                     \
              for (int64_t j = 0; j < whole; j += 16) {                                               \
-                 const __m512 found = f##_of(READ(x, j), value);                               \
-                 if (between != NULL) KEEP(between, j, found);                                    \
+                 const __m512 found = f##_of(READ(x, j), value, second);                             \
+                 if (between != NULL) KEEP(between, j, found);                                       \
                  sum += found * found;                                                               \
-             } out[i] = (float)((double)_mm512_reduce_add_ps(sum) / p->divisor);)                 \
-    }                                                                                                \
-    AVX512 static void f##_times(const struct Pass *p) {                                                    \
-        ROWS(KEEP_REST(out, mul_in_order(f##_of(READ_REST(x), value), READ_REST(y)));          \
+             } out[i] = _mm512_reduce_add_ps(sum);)                                                  \
+        divide_sums(p->out, p->rows, p->divisor);                                                    \
+    }
+#define PRODUCTS_OF(f)                                                                               \
+    AVX512 static void f##_times(const struct Pass *p) {                                             \
+        ROWS(KEEP_REST(out, mul_in_order(f##_of(READ_REST(x), value, second), READ_REST(y)));        \
              for (int64_t j = 0; j < whole; j += 16)                                                 \
-                 KEEP(out, j, mul_in_order(f##_of(READ(x, j), value), READ(y, j)));)           \
+                 KEEP(out, j, mul_in_order(f##_of(READ(x, j), value, second), READ(y, j)));)         \
     }                                                                                                \
-    AVX512 static void f##_times_plus(const struct Pass *p) {                                               \
-        ROWS(const __m512 last = mul_in_order(f##_of(READ_REST(x), value), READ_REST(y));      \
+    AVX512 static void f##_times_plus(const struct Pass *p) {                                        \
+        ROWS(const __m512 last = mul_in_order(f##_of(READ_REST(x), value, second), READ_REST(y));    \
              KEEP_REST(out, add_in_order(last, READ_REST(z)));                                       \
              for (int64_t j = 0; j < whole; j += 16) {                                               \
-                 const __m512 found = mul_in_order(f##_of(READ(x, j), value), READ(y, j));     \
+                 const __m512 found = mul_in_order(f##_of(READ(x, j), value, second), READ(y, j));   \
                  KEEP(out, j, add_in_order(found, READ(z, j)));                                      \
              })                                                                                      \
     }
-#define add_of add_in_order
-#define mul_of mul_in_order
-INLINE AVX512 __m512 sub_of(__m512 g, __m512 x) { return g - x; }
-INLINE AVX512 __m512 div_of(__m512 g, __m512 x) { return g / x; }
-PASSES(add)
-PASSES(sub)
-PASSES(mul)
-PASSES(div)
+#define FUNCTION(f, ...)                                                                             \
+    INLINE AVX512 __m512 f##_of(__m512 x, __m512 value, __m512 second) {                             \
+        (void)second;                                                                                \
+        return __VA_ARGS__;                                                                          \
+    }                                                                                                \
+    PRODUCTS_OF(f)
+FUNCTION(add, add_in_order(x, value))
+FUNCTION(sub, x - value)
+FUNCTION(mul, mul_in_order(x, value))
+FUNCTION(div, x / value)
+SQUARES_OF(add)
+SQUARES_OF(sub)
+SQUARES_OF(mul)
+SQUARES_OF(div)
+FUNCTION(sub_mul, mul_in_order(x - value, second))
+FUNCTION(sub_div, (x - value) / second)
 
 enum { SQUARES, TIMES, TIMES_PLUS, KINDS };
 #define NAMED(f) {#f, {f##_squares, f##_times, f##_times_plus}}
@@ -68,6 +79,12 @@ static const struct {
     const char *name;
     RowPass passes[KINDS];
 } table[] = {NAMED(add), NAMED(sub), NAMED(mul), NAMED(div)};
+
+/* Passes over x - value that is kept, and over x. */
+static const RowPass again[][2] = {
+    {mul_times, sub_mul_times}, {mul_times_plus, sub_mul_times_plus},
+    {div_times, sub_div_times}, {div_times_plus, sub_div_times_plus},
+};
 
 /* The passes of an instruction's function, or NULL. */
 static const RowPass *passes_of(const Instruction *i) {
@@ -88,7 +105,7 @@ static int find_pass(const Program *p, int number, Instruction *pass) {
     const int left = p->count - number, to = i->to;
     if (passes == NULL || left < 2 || !multiplies(i + 1, to)) return 0;
     const Instruction *second = i + 1, *third = i + (left > 2 ? 2 : 1);
-    *pass = (Instruction){.way = ROW_PASS, .a = i->a, .b = i->b, .c = i->a, .d = i->a, .kept = -1};
+    *pass = (Instruction){.way = ROW_PASS, .a = i->a, .b = i->b, .c = i->a, .d = i->a, .e = i->b, .kept = -1};
     const int goes_on = left > 2 && !is_needed(p, second->to, number + 3) && third->a == second->to;
     if (second->b == to) {
         if (!goes_on || third->reducer != sum_of_rows || p->shape[p->rank - 1] >= SHORT_ROW) return 0;
@@ -109,6 +126,45 @@ static int find_pass(const Program *p, int number, Instruction *pass) {
     return 2;
 }
 
+/* Has the values that an instruction takes by row computed to a free register; 0 where others read them. */
+static int move_values(Program *p, int number, int to) {
+    Instruction *reader = &p->code[number], *i = reader - 1;
+    const int from = reader->b;
+    if (reader->to != from && is_needed(p, from, number + 1)) return 0;
+    for (; i >= p->code; i--) {
+        if (i->to == to || reads(i, to)) return 0;
+        if (i->to == from) {
+            i->to = reader->b = reader->e = to;
+            return 1;
+        }
+        if (reads(i, from)) return 0;
+    }
+    return 0;
+}
+
+/* A row in the caches is subtracted from again in less time than its difference takes to be written down: what
+   but one later pass reads is not, and its register has the values. */
+static void compute_again(Program *p, int number) {
+    Instruction *first = &p->code[number];
+    const int x = first->a, kept = first->kept;
+    if (first->way != ROW_PASS || first->pass != sub_squares || kept < 0 || kept == x || first->to == x) return;
+    for (Instruction *i = first + 1; i < p->code + p->count; i++) {
+        if (!reads(i, kept)) {
+            if (i->to == x || (i->way == ROW_PASS && i->kept == x)) return;
+            continue;
+        }
+        if (i->way != ROW_PASS || i->a != kept || i->b == kept || i->c == kept || i->d == kept || i->to == kept ||
+            is_needed(p, kept, (int)(i - p->code) + 1))
+            return;
+        for (size_t j = 0; j < sizeof again / sizeof again[0]; j++)
+            if (i->pass == again[j][0] && move_values(p, number, kept)) {
+                i->pass = again[j][1], i->a = x, i->e = i->b, i->b = kept;
+                first->kept = -1;
+            }
+        return;
+    }
+}
+
 void join_rows(Program *p) {
     int kept = 0;
     if (!has_avx512()) return;
@@ -118,6 +174,7 @@ void join_rows(Program *p) {
         p->code[kept++] = taken ? pass : p->code[k];
     }
     p->count = kept;
+    for (int k = 0; k < p->count; k++) compute_again(p, k);
 }
 #else
 void join_rows(Program *p) { (void)p; }

@@ -4,10 +4,10 @@
 
 #include "program.h"
 
-/* The operands of a pass: rows x with a value each, y and z beside them, or one row of these for all, where the
-   function of x goes, or NULL, and the result. */
+/* The operands of a pass: rows x with a value each and a second one, y and z beside them, or one row of these for
+   all, where the function of x goes, or NULL, and the result. */
 struct Pass {
-    const float *x, *values, *y, *z;
+    const float *x, *values, *seconds, *y, *z;
     float *between, *out;
     int64_t rows, columns;
     int repeats_y, repeats_z;

@@ -158,6 +158,57 @@ def test_passes_over_rows_give_what_their_instructions_give(name: str, second: s
             check((rows, columns), [x, y, z], [0.25], code, "fR")
 
 
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(st.data())
+def test_rows_are_normalised_as_by_single_instructions(data: st.DataObject) -> None:
+    """Whatever else the registers have before and after, and whoever reads what is between."""
+    columns = data.draw(st.sampled_from([1, 3, 16, 17, 50, 64, 255, 256, 300]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    shape = (1 + 1100 // columns, columns)
+    x, weight, bias = numbers_of(rng, *shape), numbers_of(rng, columns), numbers_of(rng, *shape)
+
+    def any_of(*registers: int, but: int = -1) -> int:
+        return data.draw(st.sampled_from([x for x in registers if x != but]))
+
+    mean, centred = 6, 7
+    variance = any_of(mean, 8)
+    scale = any_of(mean, 8, 9, but=variance)
+    scaled = any_of(10, 14)
+    weighted = any_of(11, 14, centred, but=scaled)
+    by_row = data.draw(st.sampled_from(["mul_rows", "div_rows", "add_rows"]))
+    code = [
+        line("sum", mean, 0, number=float(columns)),
+        line("sub_rows", centred, 0, mean),
+        line("mul", 14, centred, centred),
+        line("sum", variance, 14, number=float(columns)),
+        line("rsqrt", scale, variance, is_row=True),
+        line(by_row, scaled, centred, scale),
+        line("mul", weighted, scaled, 1),
+        line("add", 3, weighted, 2),
+    ]
+    # What is read by others, or written anew, before, between and after.
+    others = [
+        line("sum", 4, centred),
+        line("mul", 12, centred, 0),
+        line("sum", 4, 12),
+        line("neg", centred, 0),
+        line("neg", mean, scale, is_row=True),
+        line("add", 4, mean, 5, is_row=True),
+        line("sub_rows", 15, 0, mean),
+        line("sum", 4, 15),
+        line("add", 3, 0, centred),
+    ]
+    for other in data.draw(st.lists(st.sampled_from(others), min_size=1, max_size=4)):
+        place = data.draw(st.integers(1, len(code)))
+        written = {text[2] for text in code[:place]}
+        if {x for x in other[3:6] if x > 5} <= written and other[2] not in other[3:6]:
+            code.insert(place, other)
+    if 4 not in {text[2] for text in code}:
+        code.append(line("neg", 4, scale, is_row=True))
+    with np.errstate(all="ignore"):
+        check(shape, [x, weight, bias], [0.25], code, "fR")
+
+
 def adam(first: int) -> list[Line]:
     """A step of Adam on inputs m, g, v, p, whose outputs begin at `first`, numbers after them."""
     n = first + 3
