@@ -1,5 +1,5 @@
 /* Losses over classes. */
-#include "exp_rows.h"
+#include "softmax_rows.h"
 
 /* out = exp(x) times a number. */
 #define EXP_TIMES(T, E, name)                                                    \

@@ -8,18 +8,9 @@ typedef struct {
     T share;
 } NAME(Classes);
 
-WIDE static void NAME(cross_entropy_step)(const void *context, int64_t begin, int64_t end) {
+static void NAME(cross_entropy_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Classes) *c = context;
-    const int64_t n = c->n;
-    for (int64_t row = begin; row < end; row++) {
-        const T *restrict x = c->x + row * n;
-        T *restrict out = c->out + row * n;
-        const T m = NAME(greatest)(x, n), total = NAME(exp_sum)(NULL, x, n, m);
-        /* Two subtractions: m + log(total) would round away digits of a large m. */
-        const T shift = LOG(total);
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) out[i] = x[i] - m - shift;
-    }
+    NAME(log_softmax_rows)(c->out + begin * c->n, c->x + begin * c->n, end - begin, c->n);
 }
 
 static int NAME(targets_fit)(const Args *k, const NAME(Classes) * c) {

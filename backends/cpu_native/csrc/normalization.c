@@ -1,6 +1,46 @@
 /* Layer and batch normalisation, forward and backward. */
 #define TEMPLATE "normalization_template.h"
 #include "both.h"
+#include "norm_rows.h"
+
+static void layer_norm_step_f64(const void *context, int64_t begin, int64_t end) {
+    layer_norm_portable_f64(context, begin, end);
+}
+
+static void layer_norm_backward_rows_f64(const Norm_f64 *c, double *over, int64_t begin, int64_t end) {
+    layer_norm_backward_portable_f64(c, over, begin, end);
+}
+
+#if HAS_AVX512
+AVX512 static void layer_norm_vectors(const Norm_f32 *c, int64_t begin, int64_t end) {
+    BY_VECTORS(c->n, layer_norm_rows, c, begin, end);
+}
+
+AVX512 static void layer_norm_backward_vectors(const Norm_f32 *c, float *over, int64_t begin, int64_t end) {
+    BY_VECTORS(c->n, layer_norm_backward_rows, c, over, begin, end);
+}
+#endif
+
+static void layer_norm_step_f32(const void *context, int64_t begin, int64_t end) {
+    const Norm_f32 *c = context;
+#if HAS_AVX512
+    if (c->n > 0 && has_avx512()) {
+        layer_norm_vectors(c, begin, end);
+        return;
+    }
+#endif
+    layer_norm_portable_f32(c, begin, end);
+}
+
+static void layer_norm_backward_rows_f32(const Norm_f32 *c, float *over, int64_t begin, int64_t end) {
+#if HAS_AVX512
+    if (c->n > 0 && has_avx512()) {
+        layer_norm_backward_vectors(c, over, begin, end);
+        return;
+    }
+#endif
+    layer_norm_backward_portable_f32(c, over, begin, end);
+}
 
 #define BOTH(name, arguments, extents)                         \
     {#name "_f32", arguments, extents, name##_f32}, {#name "_f64", arguments, extents, name##_f64}

@@ -21,7 +21,7 @@ INLINE T NAME(squares)(const T *a, int64_t n, T mean) {
     return p;
 }
 
-WIDE static void NAME(layer_norm_step)(const void *context, int64_t begin, int64_t end) {
+WIDE static void NAME(layer_norm_portable)(const void *context, int64_t begin, int64_t end) {
     const NAME(Norm) *c = context;
     const int64_t n = c->n;
     const T *weight = c->weight, *bias = c->bias;
@@ -48,6 +48,10 @@ WIDE static void NAME(layer_norm_step)(const void *context, int64_t begin, int64
     }
 }
 
+/* Rows by vectors where the processor has them (normalization.c). */
+static void NAME(layer_norm_step)(const void *context, int64_t begin, int64_t end);
+static void NAME(layer_norm_backward_rows)(const NAME(Norm) *c, T *over, int64_t begin, int64_t end);
+
 static void NAME(layer_norm)(const Args *k) {
     NAME(Norm) c = {.out = k->p[0], .mean = k->p[1], .invstd = k->p[2], .x = k->p[3],
                     .weight = k->p[4], .bias = k->p[5], .rows = k->n[0], .n = k->n[1],
@@ -55,49 +59,56 @@ static void NAME(layer_norm)(const Args *k) {
     split(NAME(layer_norm_step), &c, c.rows, team(k, c.rows * c.n));
 }
 
-/* A block of rows, whose sums for weight and bias go to a row of `parts`: the blocks, hence the
+/* The gradient of rows by x, whose sums for weight and bias are added to those of `over`. */
+WIDE static void NAME(layer_norm_backward_portable)(const NAME(Norm) *c, T *over, int64_t begin, int64_t end) {
+    const int64_t n = c->n;
+    T *restrict over_weight = over, *restrict over_bias = over + n;
+    for (int64_t row = begin; row < end; row++) {
+        const T *restrict x = c->x + row * n, *restrict g = c->g + row * n;
+        T *restrict out = c->out + row * n;
+        const T mean = c->mean[row], scale = c->invstd[row];
+        T sum = 0, dot = 0;
+        if (c->weight != NULL) {
+            const T *restrict weight = c->weight;
+#pragma omp simd reduction(+ : sum, dot)
+            for (int64_t i = 0; i < n; i++) {
+                T h = (x[i] - mean) * scale, p = g[i] * weight[i];
+                sum += p;
+                dot += p * h;
+                over_weight[i] += g[i] * h;
+                over_bias[i] += g[i];
+            }
+            const T centre = sum / (T)n, slope = dot / (T)n;
+#pragma omp simd
+            for (int64_t i = 0; i < n; i++)
+                out[i] = scale * (g[i] * weight[i] - centre - (x[i] - mean) * scale * slope);
+        } else {
+#pragma omp simd reduction(+ : sum, dot)
+            for (int64_t i = 0; i < n; i++) {
+                T h = (x[i] - mean) * scale;
+                sum += g[i];
+                dot += g[i] * h;
+                over_weight[i] += g[i] * h;
+                over_bias[i] += g[i];
+            }
+            const T centre = sum / (T)n, slope = dot / (T)n;
+#pragma omp simd
+            for (int64_t i = 0; i < n; i++)
+                out[i] = scale * (g[i] - centre - (x[i] - mean) * scale * slope);
+        }
+    }
+}
+
+/* Blocks of rows, whose sums for weight and bias go to a row of `parts` each: the blocks, hence the
    rounding, do not depend on the threads. */
-WIDE static void NAME(layer_norm_backward_step)(const void *context, int64_t begin, int64_t end) {
+static void NAME(layer_norm_backward_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Norm) *c = context;
     const int64_t n = c->n;
     for (int64_t block = begin; block < end; block++) {
-        T *restrict over_weight = c->parts + block * 2 * n, *restrict over_bias = over_weight + n;
-        for (int64_t i = 0; i < 2 * n; i++) over_weight[i] = 0;
-        int64_t last = (block + 1) * c->block < c->rows ? (block + 1) * c->block : c->rows;
-        for (int64_t row = block * c->block; row < last; row++) {
-            const T *restrict x = c->x + row * n, *restrict g = c->g + row * n;
-            T *restrict out = c->out + row * n;
-            const T mean = c->mean[row], scale = c->invstd[row];
-            T sum = 0, dot = 0;
-            if (c->weight != NULL) {
-                const T *restrict weight = c->weight;
-#pragma omp simd reduction(+ : sum, dot)
-                for (int64_t i = 0; i < n; i++) {
-                    T h = (x[i] - mean) * scale, p = g[i] * weight[i];
-                    sum += p;
-                    dot += p * h;
-                    over_weight[i] += g[i] * h;
-                    over_bias[i] += g[i];
-                }
-                const T centre = sum / (T)n, slope = dot / (T)n;
-#pragma omp simd
-                for (int64_t i = 0; i < n; i++)
-                    out[i] = scale * (g[i] * weight[i] - centre - (x[i] - mean) * scale * slope);
-            } else {
-#pragma omp simd reduction(+ : sum, dot)
-                for (int64_t i = 0; i < n; i++) {
-                    T h = (x[i] - mean) * scale;
-                    sum += g[i];
-                    dot += g[i] * h;
-                    over_weight[i] += g[i] * h;
-                    over_bias[i] += g[i];
-                }
-                const T centre = sum / (T)n, slope = dot / (T)n;
-#pragma omp simd
-                for (int64_t i = 0; i < n; i++)
-                    out[i] = scale * (g[i] - centre - (x[i] - mean) * scale * slope);
-            }
-        }
+        T *over = c->parts + block * 2 * n;
+        for (int64_t i = 0; i < 2 * n; i++) over[i] = 0;
+        const int64_t last = (block + 1) * c->block < c->rows ? (block + 1) * c->block : c->rows;
+        NAME(layer_norm_backward_rows)(c, over, block * c->block, last);
     }
 }
 
