@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import flambeau as fb
@@ -43,6 +46,10 @@ def einsum(equation: object, *operands: object) -> Tensor:
             # Through the public name: classes see operands, not lists of them.
             return fb.einsum(equation, *operands[0])
         tensors = [need_tensor(x, "einsum", "operands") for x in operands]
+        if len(tensors) == 2:
+            x, y = tensors
+            if (product := _product(equation, tuple(x._a.shape), tuple(y._a.shape))) is not None:
+                return product.of(x, y)
         inputs, output = _parsed(equation)
     else:
         tensors, inputs, output = _from_lists((equation, *operands))
@@ -55,6 +62,84 @@ def einsum(equation: object, *operands: object) -> Tensor:
             f"{len(tensors)} operands, {len(inputs)} lists of subscripts"
         )
     return _contracted(tensors, inputs, output)
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A matrix product of two operands: what each is arranged and reshaped to, and the result.
+
+    None stands for what is right as it is.
+    """
+
+    is_turned: bool
+    orders: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
+    shapes: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
+    shape: tuple[int, ...] | None
+    order: tuple[int, ...] | None
+
+    def of(self, x: Tensor, y: Tensor) -> Tensor:
+        if self.is_turned:
+            x, y = y, x
+        if (order := self.orders[0]) is not None:
+            x = x.permute(order)
+        if (order := self.orders[1]) is not None:
+            y = y.permute(order)
+        if (shape := self.shapes[0]) is not None:
+            x = x.reshape(shape)
+        if (shape := self.shapes[1]) is not None:
+            y = y.reshape(shape)
+        found = x @ y
+        if self.shape is not None:
+            found = found.reshape(self.shape)
+        return found if self.order is None else found.permute(self.order)
+
+
+@lru_cache(1024)  # programs have few equations, of few shapes
+def _product(equation: str, first: tuple[int, ...], second: tuple[int, ...]) -> _Product | None:
+    """How two operands are multiplied, of which all that is summed is in both; None of others."""
+    inputs, output = _parsed(equation)
+    if output is None or len(inputs) != 2:
+        return None
+    x, y = inputs
+    kinds = Counter((*x, *y)), Counter(output)
+    if _ELLIPSIS in kinds[0] or len(x) != len(first) or len(y) != len(second):
+        return None
+    once = len({*x}) == len(x) and len({*y}) == len(y) and len(kinds[1]) == len(output)
+    alone = {name for name, count in kinds[0].items() if count == 1}
+    if not once or not alone <= {*output} <= {*kinds[0]}:
+        return None
+    sizes = dict(zip(x, first, strict=True))
+    if any(sizes.setdefault(name, n) != n for name, n in zip(y, second, strict=True)):
+        return None
+    is_turned = _follows(x, y, output)
+    if is_turned:
+        x, y = y, x
+    batch = [name for name in x if name in y and name in output]
+    inner = [name for name in x if name in y and name not in output]
+    rows, columns = [n for n in x if n not in y], [n for n in y if n not in x]
+    if not inner:
+        return None
+    head = tuple(sizes[name] for name in batch)
+
+    def together(names: list[str]) -> int:
+        return math.prod(sizes[name] for name in names)
+
+    def arranged(names: list[str], wanted: list[str]) -> tuple[int, ...] | None:
+        return None if names == wanted else tuple(names.index(name) for name in wanted)
+
+    depth = together(inner)
+    plain = [len(part) == 1 for part in (rows, inner, columns)]
+    made = [*batch, *rows, *columns]
+    return _Product(
+        is_turned,
+        (arranged(x, [*batch, *rows, *inner]), arranged(y, [*batch, *inner, *columns])),
+        (
+            None if plain[0] and plain[1] else (*head, together(rows), depth),
+            None if plain[1] and plain[2] else (*head, depth, together(columns)),
+        ),
+        None if plain[0] and plain[2] else tuple(sizes[name] for name in made),
+        arranged(made, output),
+    )
 
 
 def _parsed(equation: str) -> tuple[list[list[str]], list[str] | None]:
