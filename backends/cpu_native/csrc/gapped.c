@@ -33,8 +33,8 @@ static int read_shapes(const Array *const *arrays, int count, int *rank, Py_ssiz
     return 1;
 }
 
-/* Whether an operand goes through memory as the result does. */
-static int is_in_order(const Array *a, int64_t itemsize, int rank, const Py_ssize_t *shape) {
+/* Whether an operand is aligned and goes through memory forwards, as the result does or in any order. */
+static int is_in_order(const Array *a, int64_t itemsize, Order order, int rank, const Py_ssize_t *shape) {
     const uintptr_t unit = itemsize > 8 ? 8 : (uintptr_t)itemsize;
     int64_t last = INT64_MAX;
     if (((uintptr_t)a->memory & (unit - 1)) != 0) return 0;
@@ -42,16 +42,17 @@ static int is_in_order(const Array *a, int64_t itemsize, int rank, const Py_ssiz
         const int64_t step = stride_in(a, d, rank);
         if (shape[d] == 1 || step == 0) continue;
         if (step < 0 || step > last || step % itemsize != 0) return 0;
-        last = step;
+        if (order == ROW_MAJOR) last = step;
     }
     return 1;
 }
 
-int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t itemsize, int *rank, Py_ssize_t *shape) {
+int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t itemsize, Order order, int *rank,
+                Py_ssize_t *shape) {
     if (count > MOST_GAPPED || !read_shapes(arrays, count, rank, shape)) return 0;
     *g = (Gapped){.operands = count, .itemsize = itemsize};
     for (int j = 0; j < count; j++) {
-        if (!is_in_order(arrays[j], itemsize, *rank, shape)) return 0;
+        if (!is_in_order(arrays[j], itemsize, order, *rank, shape)) return 0;
         g->memory[j] = arrays[j]->memory;
     }
     for (int d = 0; d < *rank; d++) {

@@ -15,9 +15,12 @@ typedef struct {
     int64_t strides[MOST_GAPPED][MOST_RANK]; /* bytes; of a line's elements they are 0 or side by side */
 } Gapped;
 
+typedef enum { ROW_MAJOR, ANY_ORDER } Order;
+
 /* The shape that two operands, or one, have together, by `rank` and `shape`, and how they lie in it.  0 of what is not
-   read so: other orders of memory than row-major, lines with gaps, and what is not aligned or has no elements. */
-int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t itemsize, int *rank, Py_ssize_t *shape);
+   read so: other orders of memory, lines with gaps, and what is not aligned or has no elements. */
+int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t itemsize, Order order, int *rank,
+                Py_ssize_t *shape);
 
 /* Calls the kernel, of a result of so large items and of rows that lie side by side, for piece after piece.  If it
    takes operands that repeat, numbers are such. */

@@ -139,9 +139,10 @@ def test_shapes_that_do_not_fit_are_refused():
     assert KERNELS["add"](x[:0, :8], x[:1, :8]).shape == (0, 8)
 
 
-@given(pairs())
-@settings(max_examples=300, deadline=None)
-def test_what_is_written_to_rows_with_gaps_leaves_the_gaps(operands):
+@given(pairs(), st.data())
+@settings(max_examples=400, deadline=None)
+def test_what_is_written_to_rows_with_gaps_leaves_the_gaps(operands, data):
+    """From and to dimensions in any order of memory."""
     a, b = operands
     try:
         b = np.broadcast_to(b, a.shape)
@@ -149,10 +150,13 @@ def test_what_is_written_to_rows_with_gaps_leaves_the_gaps(operands):
         return
     if 0 in a.strides:
         return
-    found, wanted = (np.full([n + 5 for n in a.shape], 7, a.dtype) for _ in range(2))
-    place = (..., *(slice(2, n + 2) for n in a.shape))
-    KERNELS["assign"](found[place], b)
-    np.copyto(wanted[place], b)
+    orders = st.permutations(range(a.ndim))
+    to, back = data.draw(orders), data.draw(orders)
+    b = b.transpose(back).copy().transpose(np.argsort(back))
+    found, wanted = (np.full([a.shape[d] + 5 for d in to], 7, a.dtype) for _ in range(2))
+    place = (..., *(slice(2, a.shape[d] + 2) for d in to))
+    KERNELS["assign"](found[place].transpose(np.argsort(to)), b)
+    np.copyto(wanted[place].transpose(np.argsort(to)), b)
     np.testing.assert_array_equal(found, wanted)
 
 
@@ -174,6 +178,29 @@ def test_rows_that_share_memory_are_written_as_they_were_before(shape, starts, d
     cut = [c[::-1] if is_turned else c for c in cuts]
     KERNELS["assign"](views[0][cut[0]], views[0][cut[1]])
     np.copyto(views[1][cut[0]], views[1][cut[1]].copy())
+    np.testing.assert_array_equal(found, wanted)
+
+
+@given(
+    st.integers(4, 9),
+    st.integers(2, 4),
+    st.permutations(range(3)),
+    st.tuples(*[st.integers(0, 2)] * 6),
+    st.sampled_from([np.float32, np.float64]),
+)
+@settings(max_examples=300, deadline=None)
+def test_cubes_that_share_memory_are_written_in_any_order(line, side, order, starts, dtype):
+    """The last dimension is longer; the others are the same and change places."""
+    shape = (side, side, side, line)
+    whole = np.random.default_rng(0).normal(size=[n + 2 for n in shape]).astype(dtype)
+    cuts = [
+        tuple(slice(s, s + n) for s, n in zip((*at, at[0]), shape, strict=True))
+        for at in (starts[:3], starts[3:])
+    ]
+    found, wanted = whole.copy(), whole.copy()
+    for x, read in ((found, None), (wanted, wanted.copy())):
+        a, b = x[cuts[0]], (x if read is None else read)[cuts[1]].transpose(*order, 3)
+        KERNELS["assign"](a, b)
     np.testing.assert_array_equal(found, wanted)
 
 

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         expanded,
         flattened,
         permuted,
+        reordered,
         reshaped,
         squeezed,
         transposed,
@@ -245,7 +246,7 @@ def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ..
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
     global _predicates, _ops, Tensor, getitem, setitem
-    global expanded, flattened, permuted, reshaped, squeezed, transposed
+    global expanded, flattened, permuted, reordered, reshaped, squeezed, transposed
     global averaged, extreme, probabilities, summed
     from flambeau._api import functions as _ops
     from flambeau._api import predicates as _predicates
@@ -257,6 +258,7 @@ def link() -> None:
         expanded,
         flattened,
         permuted,
+        reordered,
         reshaped,
         squeezed,
         transposed,
@@ -1497,7 +1499,8 @@ class TensorMethods:
                         kernel = be.view
                         r = kernel(a, sizes)
                     except be.error:
-                        pass  # worded or copied below
+                        if (copied := reordered(self, sizes)) is not None:
+                            return copied  # else worded below
                     else:
                         dtype = self.dtype
                         g = self._rg
@@ -1554,7 +1557,8 @@ class TensorMethods:
                             kernel = be.view
                             r = kernel(a, sizes)
                         except be.error:
-                            pass  # copied below
+                            if (copied := reordered(self, sizes)) is not None:
+                                return copied
                         else:
                             dtype = self.dtype
                             g = self._rg

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -224,6 +225,25 @@ _TRANSPOSES = {4: native.transpose_w4, 8: native.transpose_w8} if native else {}
 _SMALLEST = 1024  # elements, below which NumPy's copy is as fast
 
 
+@lru_cache(4096)  # programs have few layouts
+def _matrices(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[tuple[int, ...], tuple[int, int, int]] | None:
+    """In which order memory has row-major matrices; their number, rows and columns."""
+    n = len(shape)
+    order = tuple(sorted(range(n), key=strides.__getitem__, reverse=True))
+    first = next((d for d, at in enumerate(order) if d != at), 0)
+    cut = order[first]
+    if order[first:] != (*range(cut, n), *range(first, cut)):
+        return None
+    step = itemsize
+    for d in reversed(order):
+        if strides[d] != step and shape[d] != 1:
+            return None
+        step *= shape[d]
+    return order, (prod(shape[:first]), prod(shape[cut:]), prod(shape[first:cut]))
+
+
 def transposed(a: Array) -> Array | None:
     """A row-major copy of what consists of transposes of row-major matrices; None of all else.
 
@@ -233,16 +253,12 @@ def transposed(a: Array) -> Array | None:
     run = _TRANSPOSES.get(a.itemsize)
     if a.size < _SMALLEST or a.ndim < 2 or run is None or a.dtype.kind == "V":
         return None
-    order = sorted(range(a.ndim), key=a.strides.__getitem__, reverse=True)
-    first = next((d for d, at in enumerate(order) if d != at), 0)
-    cut = order[first]
-    if order[first:] != [*range(cut, a.ndim), *range(first, cut)]:
+    found = _matrices(a.shape, a.strides, a.itemsize)
+    if found is None:
         return None
-    matrices = a.transpose(order)
-    if not matrices.flags.c_contiguous:
-        return None
-    out, rows, columns = made(a.shape, a.dtype), prod(a.shape[cut:]), prod(a.shape[first:cut])
-    run(out, matrices, a.size // (rows * columns), rows, columns)
+    order, sizes = found
+    out = made(a.shape, a.dtype)
+    run(out, a.transpose(order), *sizes)
     return out
 
 

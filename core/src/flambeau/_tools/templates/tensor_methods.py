@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         expanded,
         flattened,
         permuted,
+        reordered,
         reshaped,
         squeezed,
         transposed,
@@ -190,7 +191,7 @@ def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ..
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
     global _predicates, _ops, Tensor, getitem, setitem
-    global expanded, flattened, permuted, reshaped, squeezed, transposed
+    global expanded, flattened, permuted, reordered, reshaped, squeezed, transposed
     global averaged, extreme, probabilities, summed
     from flambeau._api import functions as _ops
     from flambeau._api import predicates as _predicates
@@ -202,6 +203,7 @@ def link() -> None:
         expanded,
         flattened,
         permuted,
+        reordered,
         reshaped,
         squeezed,
         transposed,
@@ -519,7 +521,8 @@ class TensorMethods:
                     kernel = be.view
                     r = kernel(a, sizes)
                 except be.error:
-                    pass  # worded or copied below
+                    if (copied := reordered(self, sizes)) is not None:
+                        return copied  # else worded below
                 else:
                     return end_of_view(self, be, r, "view", (sizes,), "View")
         return reshaped(self, many("reshape", "shape", given, shape))
@@ -548,7 +551,8 @@ class TensorMethods:
                         kernel = be.view
                         r = kernel(a, sizes)
                     except be.error:
-                        pass  # copied below
+                        if (copied := reordered(self, sizes)) is not None:
+                            return copied
                     else:
                         return end_of_view(self, be, r, "view", (sizes,), "View")
                 return reshaped(self, sizes)

@@ -569,7 +569,20 @@ def reshaped(x: Tensor, shape: object) -> Tensor:
     target = infer_size(sizes((need_list(shape, "reshape", "shape"),), "shape"), x.numel())
     if _expressible(x, target):
         return _titled(x, "view", (target,), "View")
-    return as_root(_titled(x.contiguous(), "view", (target,), "UnsafeView"))
+    copy = reordered(x, target)
+    assert copy is not None  # there are as many
+    return copy
+
+
+def reordered(x: Tensor, shape: tuple[int, ...]) -> Tensor | None:
+    """A copy in a shape in which `x` cannot be viewed; None if it has not as many elements."""
+    be = x._be
+    if math.prod(shape) != math.prod(x._a.shape):
+        return None
+    copy = x.contiguous()
+    if copy._rg is False:
+        return wrap(be, be.view(copy._a, shape), copy.dtype)
+    return as_root(_titled(copy, "view", (shape,), "UnsafeView"))
 
 
 def as_root(view: Tensor) -> Tensor:
