@@ -24,12 +24,14 @@ WIDE static void NAME(add_rows_step)(const void *context, int64_t begin, int64_t
     }
 }
 
+/* The same of each of `outer` matrices, by one index. */
 static void NAME(add_rows)(const Args *k) {
     Flag outside = 0;
-    NAME(Places) c = {.out = k->p[0], .index = k->p[1], .a = k->p[2], .count = k->n[0],
-                      .inner = k->n[1], .size = k->n[2], .outside = &outside};
-    int threads = team(k, c.count * c.inner);
-    split(NAME(add_rows_step), &c, c.inner, c.inner >= 16 * threads ? threads : 1);
+    NAME(Places) c = {.out = k->p[0], .index = k->p[1], .a = k->p[2], .count = k->n[1],
+                      .inner = k->n[2], .size = k->n[3], .outside = &outside};
+    const int threads = team(k, c.count * c.inner);
+    for (int64_t o = 0; o < k->n[0]; o++, c.out += c.size * c.inner, c.a += c.count * c.inner)
+        split(NAME(add_rows_step), &c, c.inner, c.inner >= 16 * threads ? threads : 1);
     if (outside) *k->error = "index out of range";
 }
 

@@ -735,6 +735,13 @@ def test_reading_by_index(dtype):
     np.testing.assert_array_equal(COMPILED["index"](a[:, 0, 0].copy(), (rows,)), a[:, 0, 0][rows])
     np.testing.assert_array_equal(COMPILED["embedding"](a, rows, -1, False), a[rows])
     for dim in range(3):
+        for read in (a, a.T, a[::2]):
+            for places in ([], [1, 0, 1, 1], [[1], [0]]):
+                given = *[None] * dim, np.array(places, np.int64)
+                found, wanted = COMPILED["index"](read, given), NUMPY["index"](read, given)
+                np.testing.assert_array_equal(found, wanted)
+                assert found.strides == wanted.strides or read is a
+                assert found.flags.c_contiguous or read is not a
         shape = list(a.shape)
         shape[dim] = 7
         places = np.random.default_rng(0).integers(0, a.shape[dim], shape)
@@ -752,6 +759,11 @@ def test_adding_by_index(dtype):
     agree("index_put", a, (rows,), numbers((6, 5), dtype, 1), True)
     agree("index_put", a, (rows,), numbers(5, dtype, 1), True)
     agree("index_put", a, (rows[:2],), numbers((2, 5), dtype, 1), False)
+    cube = numbers((3, 5, 4), dtype)
+    agree("index_put", cube, (None, rows[3:]), numbers((3, 3, 4), dtype, 1), True)
+    agree("index_put", cube, (None, rows[3:]), numbers((3, 1), dtype, 1), True)
+    agree("index_put", cube, (None, None, rows[2:4].reshape(2, 1)), numbers((2, 1), dtype), True)
+    agree("index_put", cube.T, (None, rows[3:]), numbers((4, 3, 3), dtype, 1), True)
     for dim in range(2):
         shape = (9, 5) if dim == 0 else (6, 9)
         places = np.random.default_rng(0).integers(0, a.shape[dim], shape)

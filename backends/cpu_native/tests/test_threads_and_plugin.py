@@ -309,7 +309,11 @@ def test_indices_out_of_range_are_refused():
         with pytest.raises(IndexError, match=r"take\(\): index out of range"):
             native.take(out, a, index, 2, 8, 3)
         with pytest.raises(IndexError, match="index out of range"):
-            native.add_rows_f32(a, index, out, 2, 2, 3)
+            native.add_rows_f32(a, index, out, 1, 2, 2, 3)
+        with pytest.raises(IndexError, match="index out of range"):
+            KERNELS["index"](a.T.copy(), (None, index))
+        with pytest.raises(IndexError, match="index out of range"):
+            KERNELS["index_put_"](a.T.copy(), (None, index), out, True)
         with pytest.raises(IndexError, match="index out of range"):
             KERNELS["cross_entropy"](out, index, -100)
 

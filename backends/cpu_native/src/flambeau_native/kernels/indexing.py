@@ -82,10 +82,31 @@ take = prepared("take", "aa", _prepare_take, _take)
 embedding = prepared("embedding", "aass", _prepare_take, _rows)
 
 
+def _prepare_take_along(a: Array, dim: int, rows: Array) -> object:
+    if rows.dtype != INT64 or rows.ndim != 1 or not a.size or a.dtype.kind == "V":
+        return None
+    lead, inner = a.shape[:dim], a.shape[dim + 1 :]
+    sizes = prod(lead), a.shape[dim], rows.size, prod(inner) * a.itemsize
+    return native.take_lines, (form((*lead, rows.size, *inner), a.dtype),), sizes
+
+
+def _take_along(a: Array, dim: int, rows: Array) -> Array:
+    return _index(a, (*[None] * dim, rows))  # type: ignore[no-any-return]
+
+
+take_along = prepared("take_along", "asa", _prepare_take_along, _take_along)
+"""The entries of an array along a dimension that a vector of indices names."""
+
+
+def _rows_of(indices: Indices) -> Array | None:
+    """The one array that indexes, the last; None if there are others."""
+    return None if any(i is not None for i in indices[:-1]) else indices[-1]
+
+
 def index(a: Array, indices: Indices) -> Array:
-    if len(indices) == 1 and (rows := indices[0]) is not None:
-        return take(a, rows)
-    return _index(a, indices)
+    if (rows := _rows_of(indices)) is None:
+        return _index(a, indices)  # type: ignore[no-any-return]
+    return take(a, rows) if len(indices) == 1 else take_along(a, len(indices) - 1, rows)
 
 
 def _prepare_gather(a: Array, dim: int, index: Array) -> object:
@@ -106,13 +127,14 @@ _add_rows, _scatter_add = compiled("add_rows"), compiled("scatter_add")
 
 
 def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> None:
-    if accumulate and len(indices) == 1 and (rows := indices[0]) is not None:
-        run = _add_rows.get(a.dtype)
-        shape = (*rows.shape, *a.shape[1:])
+    if accumulate and (rows := _rows_of(indices)) is not None:
+        run, dim = _add_rows.get(a.dtype), len(indices) - 1
+        lead, inner = a.shape[:dim], a.shape[dim + 1 :]
+        shape = (*lead, *rows.shape, *inner)
         if run is not None and _flat(a, rows) and values.dtype == a.dtype and a.size:
             if values.shape != shape or not values.flags.c_contiguous:
                 values = np.ascontiguousarray(np.broadcast_to(values, shape))
-            run(a, rows, values, rows.size, prod(a.shape[1:]), a.shape[0])
+            run(a, rows, values, prod(lead), rows.size, prod(inner), a.shape[dim])
             return
     _index_put_(a, indices, values, accumulate)
 
@@ -123,7 +145,7 @@ def embedding_backward(grad: Array, indices: Array, rows: int) -> Array:
         return _embedding_backward(grad, indices, rows)
     grad, indices = np.ascontiguousarray(grad), np.ascontiguousarray(indices)
     out = zeros((rows, grad.shape[-1]), grad.dtype)
-    run(out, indices, grad, indices.size, grad.shape[-1], rows)
+    run(out, indices, grad, 1, indices.size, grad.shape[-1], rows)
     return out
 
 
