@@ -65,7 +65,8 @@ static int put_lines(const Array *to, const Array *from, Py_ssize_t itemsize) {
     Gapped g;
     int rank;
     Py_ssize_t shape[MOST_RANK];
-    if (!is_writable(to) || itemsize > WORD || !read_gapped(&g, both, 2, itemsize, ANY_ORDER, &rank, shape)) return 0;
+    const Py_ssize_t sizes[] = {itemsize, itemsize};
+    if (!is_writable(to) || itemsize > WORD || !read_gapped(&g, both, 2, sizes, ANY_ORDER, &rank, shape)) return 0;
     if (rank != to->rank) return 0;
     for (int d = 0; d < rank; d++)
         if (shape[d] != to->shape[d]) return 0;

@@ -47,12 +47,12 @@ static int is_in_order(const Array *a, int64_t itemsize, Order order, int rank, 
     return 1;
 }
 
-int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t itemsize, Order order, int *rank,
+int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order, int *rank,
                 Py_ssize_t *shape) {
     if (count > MOST_GAPPED || !read_shapes(arrays, count, rank, shape)) return 0;
-    *g = (Gapped){.operands = count, .itemsize = itemsize};
+    *g = (Gapped){.operands = count, .itemsize = itemsizes[0]};
     for (int j = 0; j < count; j++) {
-        if (!is_in_order(arrays[j], itemsize, order, *rank, shape)) return 0;
+        if (!is_in_order(arrays[j], itemsizes[j], order, *rank, shape)) return 0;
         g->memory[j] = arrays[j]->memory;
     }
     for (int d = 0; d < *rank; d++) {
@@ -67,7 +67,7 @@ int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t ite
     if (g->rank == 0 || g->shape[g->rank - 1] < LEAST_LINE) return 0;
     for (int j = 0; j < count; j++) {
         const int64_t step = g->strides[j][g->rank - 1];
-        if (step != 0 && step != itemsize) return 0;
+        if (step != 0 && step != itemsizes[j]) return 0;
     }
     return 1;
 }
@@ -131,8 +131,7 @@ static Copy *copy_of(int64_t itemsize) {
     return copy_lines;
 }
 
-/* How far into an operand the item `first` of a row is. */
-static int64_t place_in(const Gapped *g, int j, int64_t row, int64_t first) {
+int64_t place_in_gapped(const Gapped *g, int j, int64_t row, int64_t first) {
     const int64_t *steps = g->strides[j];
     int64_t place = first * steps[g->rank - 1];
     for (int d = g->rank - 2; d >= 0; row /= g->shape[d--]) place += row % g->shape[d] * steps[d];
@@ -144,7 +143,7 @@ static void gather(const Gapped *g, int j, int64_t row, int64_t rows, int64_t fi
     const int64_t *steps = g->strides[j], itemsize = g->itemsize, last = g->rank - 1;
     const int repeats = steps[last] == 0;
     int64_t place[MOST_RANK], left = row;
-    const char *from = g->memory[j] + place_in(g, j, row, first);
+    const char *from = g->memory[j] + place_in_gapped(g, j, row, first);
     for (int64_t d = last - 1; d >= 0; left /= g->shape[d--]) place[d] = left % g->shape[d];
     while (rows > 0) {
         const int64_t run = last == 0 ? 1 : g->shape[last - 1] - place[last - 1];
@@ -177,7 +176,7 @@ static void pieces_step(const void *context, int64_t begin, int64_t end) {
         void *pointers[1 + MOST_GAPPED] = {c->out + at * c->size};
         for (int j = 0; j < g->operands; j++) {
             pointers[1 + j] = buffers[j];
-            if (c->how[j] == IN_PLACE) pointers[1 + j] = (char *)(uintptr_t)g->memory[j] + place_in(g, j, row, first);
+            if (c->how[j] == IN_PLACE) pointers[1 + j] = (char *)(uintptr_t)g->memory[j] + place_in_gapped(g, j, row, first);
             else if (c->how[j] == COPIED) gather(g, j, row, rows, first, n, buffers[j], copy);
             else sizes[1 + j] = c->takes_numbers;
         }
@@ -240,8 +239,8 @@ static void copies_step(const void *context, int64_t begin, int64_t end) {
     Copy *const copy = copy_of(g->itemsize);
     for (int64_t row = begin; row < end;) { /* up to the end of the dimension before the last */
         const int64_t left = lines - row % lines, some = left < end - row ? left : end - row;
-        char *to = (char *)(uintptr_t)g->memory[0] + place_in(g, 0, row, 0);
-        const char *from = g->memory[1] + place_in(g, 1, row, 0);
+        char *to = (char *)(uintptr_t)g->memory[0] + place_in_gapped(g, 0, row, 0);
+        const char *from = g->memory[1] + place_in_gapped(g, 1, row, 0);
         const int64_t apart = last == 0 ? 0 : g->strides[0][last - 1], step = last == 0 ? 0 : g->strides[1][last - 1];
         copy(to, apart, from, step, some, n, g->itemsize, g->strides[1][last] == 0);
         row += some;

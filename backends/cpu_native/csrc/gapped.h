@@ -5,22 +5,25 @@
 #include "arrays.h"
 #include "native.h"
 
-#define MOST_GAPPED 2
+#define MOST_GAPPED 3
 
 /* Operands of one shape that have been joined to lines of elements: the last dimension is a line. */
 typedef struct {
     int operands, rank; /* of what is left of the shape, at least 1 */
-    int64_t itemsize, shape[MOST_RANK];
+    int64_t itemsize, shape[MOST_RANK]; /* bytes of an item of the first operand, and mostly of all */
     const char *memory[MOST_GAPPED];
     int64_t strides[MOST_GAPPED][MOST_RANK]; /* bytes; of a line's elements they are 0 or side by side */
 } Gapped;
 
 typedef enum { ROW_MAJOR, ANY_ORDER } Order;
 
-/* The shape that two operands, or one, have together, by `rank` and `shape`, and how they lie in it.  0 of what is not
+/* The shape that some operands have together, by `rank` and `shape`, and how they lie in it.  0 of what is not
    read so: other orders of memory, lines with gaps, and what is not aligned or has no elements. */
-int read_gapped(Gapped *g, const Array *const *arrays, int count, Py_ssize_t itemsize, Order order, int *rank,
+int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order, int *rank,
                 Py_ssize_t *shape);
+
+/* How far into an operand, in bytes, the item `first` of a row is. */
+int64_t place_in_gapped(const Gapped *g, int operand, int64_t row, int64_t first);
 
 /* Calls the kernel, of a result of so large items and of rows that lie side by side, for piece after piece.  If it
    takes operands that repeat, numbers are such. */

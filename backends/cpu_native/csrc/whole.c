@@ -132,7 +132,8 @@ static const Case *case_of_gapped(const Whole *w, PyObject *const *args, Gapped 
     const Case *of = NULL;
     for (int i = 0; of == NULL && i < w->cases; i++)
         if (w->of[i].dtype == arrays[0]->dtype) of = &w->of[i];
-    if (of == NULL || itemsize > 8 || !read_gapped(g, arrays, w->reads, itemsize, ROW_MAJOR, rank, shape)) return NULL;
+    const Py_ssize_t itemsizes[MOST_READ] = {itemsize, itemsize};
+    if (of == NULL || itemsize > 8 || !read_gapped(g, arrays, w->reads, itemsizes, ROW_MAJOR, rank, shape)) return NULL;
     for (int d = 0; w->reads == 1 && d < g->rank; d++)
         if (g->strides[0][d] == 0) return NULL;
     return of;

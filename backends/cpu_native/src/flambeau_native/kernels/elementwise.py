@@ -388,3 +388,4 @@ if native is not None:
     KERNELS["assign"] = native.assigning(
         _convert, native.copy, native.clear, native.fill, THRESHOLD
     )
+    KERNELS["where"] = native.choosing(otherwise("where"), BOOL, THRESHOLD, empty)

@@ -228,8 +228,7 @@ def scaled_dot_product_attention(
         if _fused_attention.taken(*given_as):
             return _fused_attention.run(*given_as)[0]
     if is_causal:
-        seen = ones(query.shape[-2], key.shape[-2], dtype=D.bool_, device=query.device).tril()
-        bias = _bias(seen, query)
+        bias = query.new_full((query.shape[-2], key.shape[-2]), -math.inf).triu(1)
     if enable_gqa:
         key, value = (_repeated(t, query.shape[-3]) for t in (key, value))
     output, weights = _attention.run(query, key, value, bias, scale)
