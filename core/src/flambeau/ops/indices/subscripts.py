@@ -277,11 +277,37 @@ def getitem(x: Tensor, key: object) -> Tensor:
     if (plain := _plain_items(key if type(key) is tuple else (key,), x._a.shape)) is not None:
         items, title = plain
         return make_view(x, "slice", (items,), x._be.slice(x._a, items), title)
+    if type(key) is tuple and (indices := _indices_alone(x, key)) is not None:
+        return OPS["index"].run(x, indices)
     items, tensors, title = split_index(x, key)
     if tensors is None:
         return apply_view(x, "slice", (items,), title)
     base, indices = _sliced(x, items, tensors)
     return OPS["index"](base, indices)
+
+
+def _indices_alone(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor | None, ...] | None:
+    """Index tensors of one shape, beside whole dimensions; None if there is anything else."""
+    be, shape = x._be, x._a.shape
+    if len(key) > len(shape):
+        return None
+    found: list[Tensor | None] = []
+    form = None
+    for k in key:
+        if type(k) is Tensor and k.dtype is D.int64 and k._be is be and (own := k._a.shape):
+            if form is not None and own != form:
+                return None
+            form = own
+            found.append(k)
+        elif type(k) is slice and k.start is k.stop is k.step is None:
+            found.append(None)
+        else:
+            return None
+    if form is None:
+        return None
+    return _dense(
+        [None if k is None else wrapped_index(k, shape[d], "index", d) for d, k in enumerate(found)]
+    )
 
 
 def _places(mask: Tensor, rank: int) -> tuple[Tensor, ...]:
