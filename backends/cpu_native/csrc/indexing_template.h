@@ -30,6 +30,7 @@ static void NAME(add_rows)(const Args *k) {
     NAME(Places) c = {.out = k->p[0], .index = k->p[1], .a = k->p[2], .count = k->n[1],
                       .inner = k->n[2], .size = k->n[3], .outside = &outside};
     const int threads = team(k, c.count * c.inner);
+    if (c.count < 1 || c.inner < 1) return;
     for (int64_t o = 0; o < k->n[0]; o++, c.out += c.size * c.inner, c.a += c.count * c.inner)
         split(NAME(add_rows_step), &c, c.inner, c.inner >= 16 * threads ? threads : 1);
     if (outside) *k->error = "index out of range";

@@ -388,4 +388,5 @@ if native is not None:
     KERNELS["assign"] = native.assigning(
         _convert, native.copy, native.clear, native.fill, THRESHOLD
     )
-    KERNELS["where"] = native.choosing(otherwise("where"), BOOL, THRESHOLD, empty)
+    if extension.READS_ARRAYS:
+        KERNELS["where"] = native.choosing(otherwise("where"), BOOL, THRESHOLD, empty)
