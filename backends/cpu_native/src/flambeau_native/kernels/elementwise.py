@@ -378,6 +378,7 @@ if native is not None:
     KERNELS |= {"fill_": fill_, "full": full}
     if extension.READS_ARRAYS:
         KERNELS["cast"] = _make_cast()
+        KERNELS["where"] = native.choosing(otherwise("where"), BOOL, THRESHOLD, empty)
     # The loops of NumPy give the same bits.
     for _name in "eq ne lt le gt ge".split():
         KERNELS[_name] = whole_comparison(KERNELS.get(_name, NUMPY[_name]), _name)
@@ -388,5 +389,3 @@ if native is not None:
     KERNELS["assign"] = native.assigning(
         _convert, native.copy, native.clear, native.fill, THRESHOLD
     )
-    if extension.READS_ARRAYS:
-        KERNELS["where"] = native.choosing(otherwise("where"), BOOL, THRESHOLD, empty)
