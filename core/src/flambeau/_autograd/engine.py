@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import node as _node
 from flambeau._autograd.modes import recording, set_recording
-from flambeau._autograd.node import Binary, Node, Unary
+from flambeau._autograd.node import Binary, Edges, Node, Unary
 from flambeau.plugin.forks import make_lock
 
 if TYPE_CHECKING:
@@ -114,13 +114,14 @@ def run(
         grads: gradient of each root: a tensor of its shape.
         retain_graph: keep saved values for another pass.
         create_graph: record the pass itself.
-        inputs: only nodes on a path to these are visited; their gradients are returned in order.
+        inputs: only nodes on a path to these are visited.
         accumulate: add into ``.grad`` of leaves (of `inputs` only, if given).
         ends: the pass ends at each of `inputs`: what one gets by the history of another, and
             their hooks, are left to a pass that goes on from there.
 
     Returns:
-        One tensor or None per element of `inputs`; an empty list without `inputs`.
+        One tensor or None per element of `inputs`, in order; an empty list without `inputs`, or
+        where it accumulates.
     """
 
     # Of gradients of a transform's level the formulas are ops on tensors, recorded or not.
@@ -144,7 +145,7 @@ def run(
         walk.loop()
         if accumulate:
             walk.finish_leaves(inputs)
-        found = walk.captured(inputs) if inputs is not None else []
+        found = [] if inputs is None or accumulate else walk.captured(inputs)
         for callback in _pass.callbacks:
             callback()
         return found
@@ -169,8 +170,9 @@ class _Walk:
         self.sums: dict[int, Any] = {}
         self.leaves: dict[int, list[Any]] = {}  # id -> [leaf, sum, whether the sum is ours]
         self.where: dict[int, Any] = {}  # node number -> F, where it differs from self.F
-        self.wanted: dict[Any, Any] | None = None  # node number or leaf id -> captured gradient
-        self.needed: set[int] | None = None  # node numbers on a path to the inputs
+        self.wanted: dict[int, Any] | None = None  # place (see `_place`) -> captured gradient
+        # Places on a path to the inputs -> the edges on it, None for others.
+        self.needed: dict[int, tuple[Any, ...]] | None = None
         self.ends = False  # whether the pass goes on behind none of the inputs
 
     def where_default(self, root: Tensor) -> None:
@@ -182,10 +184,14 @@ class _Walk:
         """Keep the gradients that arrive at these edges."""
         self.wanted, self.ends = {}, ends
         for e in edges:
-            self.wanted[e.seq if isinstance(e, Node) else ("leaf", id(e))] = None
+            if e is not None:
+                self.wanted[_place(e)] = None
 
     def restrict(self) -> None:
-        """With captured inputs: find the nodes on a path to them, oldest first."""
+        """With captured inputs: find the nodes on a path to them, oldest first, and their edges.
+
+        A node of which all edges are on a path keeps its own tuple: `visit` knows it by that.
+        """
         assert self.wanted is not None
         found: dict[int, Node] = dict(self.todo)
         stack = list(self.todo.values())
@@ -197,15 +203,23 @@ class _Walk:
                 if isinstance(e, Node) and e.seq not in found:
                     found[e.seq] = e
                     stack.append(e)
-        needed: set[int] = set()
+        needed: dict[int, tuple[Any, ...]] = {leaf: () for leaf in self.wanted if leaf < 0}
         for seq in sorted(found):
-            if seq in self.wanted or any(
-                (e.seq in needed) if isinstance(e, Node) else (("leaf", id(e)) in self.wanted)
-                for e in found[seq].edges
-                if e is not None
-            ):
-                needed.add(seq)
-        # Predecessors of a wanted node matter only if another wanted one lies behind it: `loop`
+            edges = found[seq].edges
+            reached = missed = False
+            for e in edges:
+                if e is not None:
+                    if (e.seq or -id(e)) in needed:
+                        reached = True
+                    else:
+                        missed = True
+            if missed and (reached or seq in self.wanted):
+                needed[seq] = tuple(
+                    [None if e is None or _place(e) not in needed else e for e in edges]
+                )
+            elif reached or seq in self.wanted:
+                needed[seq] = edges
+        # Predecessors of a wanted node matter only if another wanted one lies behind it: `visit`
         # asks.
         self.needed = needed
 
@@ -257,18 +271,19 @@ class _Walk:
             if special:
                 if (visited := self.visit(node, g)) is None:
                     continue
-                parts, g = visited
+                parts, g, edges = visited
             else:
+                edges = node.edges
                 if type(g) is not array and native and type(g) is not dict:
                     g = F.to_array(g)
                 if node._hooks is None:
                     parts = node.apply(F, g)
                 else:
                     g = _run_pre_hooks(node, F, g)
-                    parts = _run_post_hooks(node, F, node.apply(F, g), g)
+                    parts = _run_post_hooks(node, F, node.apply(F, g), g, node.edges)
             if not retain and node.saved:
                 node.saved = None
-            for e, p in zip(node.edges, parts):  # noqa: B905 - `strict` costs 10 % of the loop
+            for e, p in zip(edges, parts):  # noqa: B905 - `strict` costs 10 % of the loop
                 if p is None or e is None:
                     continue
                 if s := e.seq:
@@ -300,17 +315,18 @@ class _Walk:
                 else:
                     leaves[id(e)] = [e, p, p is not g]
 
-    def visit(self, node: Node, g: object) -> tuple[Any, Any] | None:
+    def visit(self, node: Node, g: object) -> tuple[Any, Any, tuple[Any, ...]] | None:
         """Apply a node in a pass with captured inputs, several devices or watchers.
 
         Returns:
-            The gradients of its inputs, and that of its output after hooks; None if no gradient is
-            wanted behind this node.
+            The gradients of its inputs, that of its output after hooks, and where those of the
+            inputs go; None if no gradient is wanted behind this node.
         """
         needed, wanted = self.needed, self.wanted
         s = node.seq
         F = self.where.pop(s, self.F)
-        if needed is not None and s not in needed:
+        edges = node.edges if needed is None else needed.get(s)
+        if edges is None:
             return None
         if F.native and type(g) is not F.array and type(g) is not dict:
             g = F.to_array(g)
@@ -321,26 +337,28 @@ class _Walk:
             if (hooks := node._hooks) is not None and (hooks.tensor or hooks.retain is not None):
                 g = _run_tensor_hooks(node, F, g)
             wanted[s] = (F, g)
-            if not any(_reaches(e, needed, wanted) for e in node.edges):
+            if all(e is None for e in edges):
                 return None  # the hooks of the node itself are for passes that go through it
             if node._hooks is not None:
                 g = _run_node_hooks(node, F, g)
         elif node._hooks is not None:
             g = _run_pre_hooks(node, F, g)
         apply = _watched_apply if watchers else _apply
+        some = None if edges is node.edges else edges
         if F.native and F.formulas is not F and isinstance(node, FORMULAS):
-            parts = F.settle(apply(node, F.formulas, g))
+            parts = F.settle(apply(node, F.formulas, g, some))
         else:
-            parts = apply(node, F, g)
+            parts = apply(node, F, g, some)
         if node._hooks is not None:
-            parts = _run_post_hooks(node, F, parts, g)
+            shown = edges if isinstance(node, FORMULAS) else node.edges
+            parts = _run_post_hooks(node, F, parts, g, shown)
         homes = node.homes() if F.native else None
         if homes is not None or F is not self.F:
-            for i, e in enumerate(node.edges):
+            for i, e in enumerate(edges):
                 home = F if homes is None else homes[i]
                 if home is not self.F and isinstance(e, Node):
                     self.where[e.seq] = home
-        return parts, g
+        return parts, g, edges
 
     def finish_leaves(self, inputs: Sequence[Tensor] | None) -> None:
         """Run the leaves' hooks and add the sums into their ``.grad``."""
@@ -375,9 +393,13 @@ class _Walk:
     def captured(self, inputs: Sequence[Tensor]) -> list[Any]:
         """The gradients of `inputs`, after the leaves' own hooks."""
         assert self.wanted is not None
-        out = []
-        for t in inputs:
+        out: list[Any] = []
+        places: dict[int, int] = {}
+        for i, t in enumerate(inputs):
             e = edge(t)
+            if (first := places.setdefault(0 if e is None else _place(e), i)) != i:
+                out.append(out[first])  # hooks have run
+                continue
             if isinstance(e, Node):
                 found = self.wanted[e.seq]
                 grad = None if found is None else found[1]
@@ -397,23 +419,23 @@ class _Walk:
         return out
 
 
-def _apply(node: Node, F: Formulas, g: object) -> Any:
-    return node.apply(F, g)
+def _place(e: Any) -> int:
+    """A number for where an edge leads: that of the node, a negative one for a leaf."""
+    return e.seq or -id(e)
 
 
-def _watched_apply(node: Node, F: Formulas, g: object) -> Any:
-    apply = node.apply
+def _apply(node: Node, F: Formulas, g: object, edges: Edges) -> Any:
+    return node.apply(F, g, edges)
+
+
+def _watched_apply(node: Node, F: Formulas, g: object, edges: Edges) -> Any:
+    def of_edges(F: Any, g: Any) -> Any:
+        return node.apply(F, g, edges)
+
+    apply: Callable[[Any, Any], Any] = of_edges
     for watch in tuple(watchers):
         apply = partial(watch, node, apply)
     return apply(F, g)
-
-
-def _reaches(e: Tensor | None, needed: set[int] | None, wanted: dict[Any, Any]) -> bool:
-    if e is None:
-        return False
-    if isinstance(e, Node):
-        return needed is None or e.seq in needed
-    return ("leaf", id(e)) in wanted
 
 
 def _merge(
@@ -546,7 +568,8 @@ def _run_leaf_hooks(leaf: Tensor, grad: Tensor) -> tuple[Tensor, bool]:
     return grad, bool(leaf._hooks.tensor) or grad is not before
 
 
-def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:
+def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any, edges: tuple[Any, ...]) -> Any:
+    # What a formula finds beside the gradients of `edges` hooks do not see.
     assert node._hooks is not None
     if not node._hooks.post:
         return parts
@@ -555,7 +578,9 @@ def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:
         outputs = tuple(None if i not in g else _out(F, g[i]) for i in range(max(g) + 1))
     else:
         outputs = (_out(F, g),)
-    ins = tuple(None if p is None else _out(F, p) for p in parts)
+    ins = tuple(
+        None if p is None or e is None else _out(F, p) for e, p in zip(edges, parts, strict=True)
+    )
     for hook in tuple(node._hooks.post.values()):
         if (new := hook(ins, outputs)) is not None:
             new = new if isinstance(new, tuple) else (new,)
@@ -563,6 +588,11 @@ def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:
                 raise RuntimeError(
                     f"hook {getattr(hook, '__qualname__', hook)!r} has returned an incorrect "
                     f"number of values (got {len(new)}, but expected {len(ins)})"
+                )
+            if any(n is not None and had is None for n, had in zip(new, ins, strict=True)):
+                raise RuntimeError(
+                    f"hook {getattr(hook, '__qualname__', hook)!r} can't replace a None gradient "
+                    "with a non-None value"
                 )
             ins = new
     return tuple(None if t is None else _in(F, t) for t in ins)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from flambeau._transforms.levels import LevelBackend
     from flambeau.ops.declaration.namespace import TensorNamespace
 
+Edges = tuple[Any, ...] | None
+
 next_seq = itertools.count(1).__next__
 tensors: TensorNamespace = None  # type: ignore[assignment]  # bound by `link` of the engine
 
@@ -82,8 +84,15 @@ class Node:
     def __init__(self) -> None:
         self._hooks: Hooks | None = None
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
-        """Gradients of the inputs, one per edge, from the gradient of the output."""
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
+        """Gradients of the inputs, one per edge, from the gradient of the output.
+
+        Args:
+            F: what formulas are written in.
+            g: the gradient of the output.
+            edges: those to compute gradients for, None in the places of others; all if left out.
+                What is found for others all the same goes nowhere.
+        """
         raise NotImplementedError
 
     def adopt(self, storage: object, index: int = 0) -> None:
@@ -200,7 +209,9 @@ class Out(Node):
         self.saved = ()
         self.seq = next_seq()
 
-    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
+    def apply(
+        self, F: BoundBackend | TensorNamespace, g: Any, edges: Edges = None
+    ) -> tuple[Any, ...]:
         return ({self.index: g},)
 
     def adopt(self, storage: object, index: int = 0) -> None:
@@ -271,7 +282,9 @@ class SavesNothing(Unary):
 
     keeps = 0
 
-    def apply(self, F: BoundBackend | LevelBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
+    def apply(
+        self, F: BoundBackend | LevelBackend | TensorNamespace, g: Any, edges: Edges = None
+    ) -> tuple[Any, ...]:
         return (self.formula(F, g),)
 
 
@@ -285,7 +298,9 @@ class SavesInput(Unary):
 
     keeps = 1
 
-    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
+    def apply(
+        self, F: BoundBackend | TensorNamespace, g: Any, edges: Edges = None
+    ) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         x, native, version = self.saved
@@ -314,7 +329,7 @@ class SavesResult(Unary):
 
     keeps = 2
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         native, st, version = self.saved
@@ -355,9 +370,11 @@ class Binary(Node):
     f1: ClassVar[Callable[..., Any]]
     keep: ClassVar[tuple[int, ...]]
 
-    def apply(self, F: BoundBackend | LevelBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
+    def apply(
+        self, F: BoundBackend | LevelBackend | TensorNamespace, g: Any, edges: Edges = None
+    ) -> tuple[Any, ...]:
         a, b = self.operands(F, g)
-        e0, e1 = self.edges
+        e0, e1 = self.edges if edges is None else edges
         g0 = self.f0(F, g, a, b) if e0 is not None else None
         g1 = self.f1(F, g, a, b) if e1 is not None else None
         if (shapes := self.shapes) is not None:

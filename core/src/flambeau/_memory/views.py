@@ -14,7 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
-from flambeau._autograd.node import Node, next_seq
+from flambeau._autograd.node import Edges, Node, next_seq
 from flambeau._memory.record import Storage
 from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
 from flambeau._types.strides import contiguous_strides
@@ -46,7 +46,9 @@ class ViewBackward(Node):
 
     step: Step
 
-    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
+    def apply(
+        self, F: BoundBackend | TensorNamespace, g: Any, edges: Edges = None
+    ) -> tuple[Any, ...]:
         op, args, shape, _ = self.step
         return (_GRADIENTS[op](F, g, shape, args),)
 

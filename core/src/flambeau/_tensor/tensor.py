@@ -204,7 +204,7 @@ class Tensor(TensorMethods, TensorBase):
                 if e.keeps == 2:  # its saved result belongs to the storage of the true tensor
                     t._st = Storage(native, self._be, self.dtype)
             elif e is not None:
-                t._fn, t._rg = _inplace._through(e), True
+                t._fn, t._rg = _inplace._own(e), True
             elif self.requires_grad:
                 t._rg = True
         return t

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import engine
 from flambeau._autograd.modes import recording
-from flambeau._autograd.node import next_seq
+from flambeau._autograd.node import Edges, next_seq
 from flambeau._dispatch.dispatch import new, wrap
 from flambeau._memory.views import edge
 from flambeau._types.strides import contiguous_strides
@@ -27,7 +27,7 @@ class DeviceCopy(engine.DeviceMove):
 
     title = "ToCopyBackward0"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         if F.native:
             return (transferred(g, F, self.args),)
         return (moved_to(g, self.args),)

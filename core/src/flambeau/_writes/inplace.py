@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau._autograd.modes import recording, set_recording
-from flambeau._autograd.node import Node, next_seq
+from flambeau._autograd.node import Edges, Node, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import broadcast_shapes, dim_of
 from flambeau._dispatch.dispatch import cast, new, scalar_native, wrap, written
@@ -57,10 +57,12 @@ class CopySlices(Node):
 
     title = "CopySlices"
 
-    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
+    def apply(
+        self, F: BoundBackend | TensorNamespace, g: Any, edges: Edges = None
+    ) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
-        base, value = self.edges
+        base, value = self.edges if edges is None else edges
         part = replay_gradient(F, g, self.saved) if value is not None else None
         if base is None:
             return None, part
@@ -461,7 +463,9 @@ def adopt(self: Tensor, value: object, *, replaces: bool = False) -> None:
     base = self._base
     if base is None:
         old = edge(self) if replaces or value is None else None
-        self._fn = _through(value) if old is None is not value else _overwrite(old, value)
+        self._fn = (
+            _own(value, copied=replaces) if old is None is not value else _overwrite(old, value)
+        )
         self._rg = True
         return
     old = edge(base)
@@ -477,11 +481,11 @@ def adopt(self: Tensor, value: object, *, replaces: bool = False) -> None:
     self._seen = None  # to be renewed
 
 
-def _through(value: object) -> Any:
-    if isinstance(value, Node):
+def _own(value: object, copied: bool = False) -> Any:
+    if isinstance(value, Node) and not copied:
         return value
-    # The result was a leaf itself (``x.copy_(leaf)`` without promotion): an identity stands
-    # between.
+    # It is the history of another tensor (``x.copy_(y)`` without promotion), whose gradient and
+    # hooks are not those of this one: an identity stands between.
     node = new(_Identity)
     node._hooks = None
     node.edges = (value,)
@@ -497,8 +501,11 @@ class Overwrite(Node):
 
     title = "CopyBackwards"
 
-    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
-        return F.zeros(g.shape, g), g
+    def apply(
+        self, F: BoundBackend | TensorNamespace, g: Any, edges: Edges = None
+    ) -> tuple[Any, ...]:
+        old, value = self.edges if edges is None else edges
+        return None if old is None else F.zeros(g.shape, g), None if value is None else g
 
 
 def _overwrite(old: object, value: object) -> Node:
@@ -527,7 +534,9 @@ class Retyped(Node):
     def name(self) -> str:
         return self.edges[0].name()
 
-    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
+    def apply(
+        self, F: BoundBackend | TensorNamespace, g: Any, edges: Edges = None
+    ) -> tuple[Any, ...]:
         shape, now = self.shape, tuple(g.shape)
         try:
             grown = broadcast_shapes(shape, now) == now
@@ -546,7 +555,7 @@ class _Identity(Node):
 
     title = "CopyBackwards"
 
-    def apply(self, F: object, g: object) -> tuple[Any, ...]:
+    def apply(self, F: object, g: object, edges: Edges = None) -> tuple[Any, ...]:
         return (g,)
 
 

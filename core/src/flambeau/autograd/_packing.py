@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from flambeau._autograd.modes import recording, set_recording
-from flambeau._autograd.node import Binary, Node, Unary
+from flambeau._autograd.node import Binary, Edges, Node, Unary
 from flambeau._dispatch.dispatch import wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.function import FunctionCtx
@@ -101,13 +101,13 @@ class _Entry:
 def _unpacking(base: type[Node]) -> type[Node]:
     """The class of the packed nodes of a class."""
 
-    def apply(self: Any, F: Any, g: Any) -> object:
+    def apply(self: Any, F: Any, g: Any, edges: Edges = None) -> object:
         kept = self.saved
         if type(kept) is not _Packed:
-            return base.apply(self, F, g)
+            return base.apply(self, F, g, edges)
         self.saved = kept.make()
         try:
-            return base.apply(self, F, g)
+            return base.apply(self, F, g, edges)
         finally:
             self.saved = kept
 

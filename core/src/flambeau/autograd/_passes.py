@@ -144,15 +144,9 @@ def backward(
     keep = create_graph if retain_graph is None else retain_graph
     if not roots:
         return
-    found = engine.run(roots, grads, retain_graph=keep, create_graph=create_graph, inputs=wanted)
-    if wanted is not None:
-        _keep_non_leaves(wanted, found)
-
-
-def _keep_non_leaves(inputs: Sequence[Tensor], grads: Sequence[Any]) -> None:
-    for t, g in zip(inputs, grads, strict=True):
-        if not t.is_leaf and g is not None:
-            t._grad = g if t._grad is None else t._grad + g
+    for t in wanted or ():
+        t.retain_grad()  # a leaf accumulates as it is
+    engine.run(roots, grads, retain_graph=keep, create_graph=create_graph, inputs=wanted)
 
 
 def grad(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from flambeau._autograd import engine
 from flambeau._autograd.engine import _in, _out
 from flambeau._autograd.modes import recording, set_recording
-from flambeau._autograd.node import Node, Out, at_save, next_seq
+from flambeau._autograd.node import Edges, Node, Out, at_save, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import broadcast_shapes
 from flambeau._dispatch.dispatch import new
@@ -141,7 +141,7 @@ class FunctionCtx(Node):
         )
         return self.saved_tensors
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         grads = self._call_output_grads(F, g)

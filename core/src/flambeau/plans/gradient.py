@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau._autograd import engine
 from flambeau._autograd.modes import recording, set_recording
-from flambeau._autograd.node import Node, Out, next_seq
+from flambeau._autograd.node import Edges, Node, Out, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.record import is_tensor
@@ -243,7 +243,7 @@ class PlanBackward(Node):
     def fill(self, twin: PlanBackward) -> None:
         self.saved, self.again, self.wanted = twin.saved, twin.again, twin.wanted
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         if self.n_out == 1:

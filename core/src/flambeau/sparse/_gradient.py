@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
-from flambeau._autograd.node import Node, next_seq
+from flambeau._autograd.node import Edges, Node, next_seq
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.views import edge
 from flambeau._tensor.tensor import Tensor
@@ -71,7 +71,7 @@ class SelectionBackward(Node):
     kept: Tensor | None  # which of the taken elements send a gradient; None: all
     shape: tuple[int, ...]
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         """The gradient of the source."""
         where = self.where if not F.native else self.where._a
         inner = self.shape[where.shape[0] :]

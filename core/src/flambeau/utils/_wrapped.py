@@ -16,7 +16,7 @@ from typing import Any
 import flambeau as fb
 from flambeau._autograd import engine
 from flambeau._autograd.modes import no_grad, recording
-from flambeau._autograd.node import next_seq
+from flambeau._autograd.node import Edges, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.bound import BoundBackend, bind
 from flambeau._dispatch.dispatch import OPS, new, wrap
@@ -370,7 +370,7 @@ class Entered(_Crossing):
     __slots__ = ()
     title = "AliasBackward0"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         self.home = self.args
         if not F.native:
             return (g,)
@@ -389,7 +389,7 @@ class Left(_Crossing):
     __slots__ = ()
     title = "AliasBackward0"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         self.home = self.args
         return (self.args.to_array(g) if F.native else lift(g, self.args),)
 

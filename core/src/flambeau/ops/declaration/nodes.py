@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
-from flambeau._autograd.node import Node, at_save, next_seq
+from flambeau._autograd.node import Edges, Node, at_save, next_seq
 from flambeau._dispatch.dispatch import new
 from flambeau._memory.views import storage_of
 
@@ -34,7 +34,7 @@ class GenericNode(Node):
         slots = op.slots(args)
         values = []
         for rule in op.rules:
-            wanted = any(self._wanted(slots[name]) for name in rule.inputs)
+            wanted = any(_wanted(self.edges, slots[name]) for name in rule.inputs)
             values.append(rule.keep(args, result) if wanted else None)
         if op.keeps_tensors:
             self.args = slots, None
@@ -43,12 +43,7 @@ class GenericNode(Node):
             self.args = slots, tuple(values)
             self.saved = ()
 
-    def _wanted(self, slot: Any) -> bool:
-        if type(slot) is int:
-            return self.edges[slot] is not None
-        return any(self.edges[i] is not None for i in slot)
-
-    def apply(self, F: object, g: object) -> tuple[Any, ...]:
+    def apply(self, F: object, g: object, edges: Edges = None) -> tuple[Any, ...]:
         op = self.op
         slots, kept = self.args
         if kept is None and (kept := self.saved) is None:
@@ -59,12 +54,16 @@ class GenericNode(Node):
             )
         if type(g) is dict:
             g = tuple([g.get(i) for i in range(op.results)])
+        if edges is None:
+            edges = self.edges
+        else:
+            kept = narrowed(self, F, kept, edges)
         parts: list[Any] = [None] * len(self.edges)
         for rule, values in zip(op.rules, kept, strict=True):
             if values is None:
                 continue
             targets = [slots[name] for name in rule.inputs]
-            needs = tuple([self._wanted(t) for t in targets]) if rule.asks else None
+            needs = tuple([_wanted(edges, t) for t in targets]) if rule.asks else None
             grads = rule.run(self, F, g, values, needs)
             if len(targets) == 1:
                 grads = (grads,)
@@ -111,9 +110,39 @@ class JointNode(Node):
     def name(self) -> str:
         return self.args[0]
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         shape = self.args[1]
-        return tuple([None if shape is None else F.zeros(shape, g) for _ in self.edges])
+        return tuple(
+            [
+                None if e is None or shape is None else F.zeros(shape, g)
+                for e in (self.edges if edges is None else edges)
+            ]
+        )
+
+
+def _wanted(edges: tuple[Any, ...], slot: Any) -> bool:
+    if type(slot) is int:
+        return edges[slot] is not None
+    return any(edges[i] is not None for i in slot)
+
+
+def narrowed(node: GenericNode, F: Any, kept: Any, edges: tuple[Any, ...]) -> list[Any]:
+    """What is kept for the formulas that serve some of these edges, None for the others.
+
+    A write to what was kept for those is found all the same, as in PyTorch.
+    """
+    found = []
+    for rule, values in zip(node.op.rules, kept, strict=True):
+        slots = rule.at
+        if slots is None:
+            slots = [node.args[0][name] for name in rule.inputs]
+        if values is not None and not any(_wanted(edges, slot) for slot in slots):
+            for want, value in zip(rule.wants, values, strict=True):
+                if value is not None and rule.keeps_tensor(want):
+                    value.get(node, F, want)
+            values = None
+        found.append(values)
+    return found
 
 
 def joined(node: GenericNode, found: Any) -> Any:

@@ -17,7 +17,14 @@ from flambeau._autograd.node import Out, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import elsewhere, kernel_error, new
 from flambeau._memory.views import edge
-from flambeau.ops.declaration.nodes import Saved, SavedList, SavedResult, joined, saved_result
+from flambeau.ops.declaration.nodes import (
+    Saved,
+    SavedList,
+    SavedResult,
+    joined,
+    narrowed,
+    saved_result,
+)
 from flambeau.ops.declaration.parameters import PLAIN, TENSOR, TENSORS
 
 if TYPE_CHECKING:
@@ -389,10 +396,10 @@ def call(self, F, g, kept, needs):
 """
 # The backward pass of a node: its formulas, one after the other, with what was kept for them.
 _APPLY = """\
-def apply(self, F, g):
+def apply(self, F, g, edges=None):
     kept = self.args{second}
     if kept is None and (kept := self.saved) is None:
-        raise self.freed(){grads}
+        raise self.freed(){grads}{edges}
     {none} = None
     {all}, = kept{rules}
     return ({found},)
@@ -401,6 +408,12 @@ _GRADS = """
     if type(g) is dict:
         get = g.get
         g = ({each},)"""
+_SOME_EDGES = """
+    if edges is not None:
+        kept = narrowed(self, F, kept, edges)"""
+_ALL_EDGES = """
+    else:
+        edges = self.edges"""
 _RULE = """
     if k{i} is not None:{values}
         found = formula{i}({given}){joint}
@@ -431,7 +444,7 @@ def applying(op: Op, single: bool) -> Callable[..., tuple[Any, ...]]:
     for i, rule in enumerate(op.rules):
         at = rule.at or ()
         values = [f"v{j}" for j in range(len(rule.wants))]
-        needs = _tuple([f"self.edges[{j}] is not None" for j in at])
+        needs = _tuple([f"edges[{j}] is not None" for j in at])
         rules += _RULE.format(
             i=i,
             values=f"\n        {', '.join(values)}, = k{i}" if values else "",
@@ -444,13 +457,14 @@ def applying(op: Op, single: bool) -> Callable[..., tuple[Any, ...]]:
         grads=_GRADS.format(each=", ".join([f"get({i})" for i in range(op.results)]))
         if op.results > 1
         else "",
+        edges="" if single else _SOME_EDGES + _ALL_EDGES * any(rule.asks for rule in op.rules),
         none=" = ".join([f"p{j}" for j in range(count)]),
         all=", ".join([f"k{i}" for i in range(len(op.rules))]),
         rules=rules,
         found=", ".join([f"p{j}" for j in range(count)]),
     )
     formulas = {f"formula{i}": rule.formula for i, rule in enumerate(op.rules)}
-    return compiled(text, {"joined": joined, **formulas}, f"{op.name}, apply")
+    return compiled(text, {"joined": joined, "narrowed": narrowed, **formulas}, f"{op.name}, apply")
 
 
 def _given(rule: Rule, values: Sequence[str], needs: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from flambeau._autograd.node import Binary
+from flambeau._autograd.node import Binary, Edges
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.keywords import documented
@@ -70,7 +70,7 @@ class MatmulNode(Binary):
     title = "MatmulBackward0"
     keep = (0, 2, 1, 3)
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         a, b = self.operands(F, g)
         if a is None is b:
             return None, None
@@ -78,7 +78,7 @@ class MatmulNode(Binary):
             x = y = (b if a is None else a).shape
         else:
             x, y = self.shapes
-        e0, e1 = self.edges
+        e0, e1 = self.edges if edges is None else edges
         return (
             None if e0 is None else _matmul_grad_self(F, g, x, b),
             None if e1 is None else _matmul_grad_other(F, g, a, y),

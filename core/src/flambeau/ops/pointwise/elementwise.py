@@ -13,7 +13,7 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, overload
 
 from flambeau._autograd.modes import recording
-from flambeau._autograd.node import Binary
+from flambeau._autograd.node import Binary, Edges
 from flambeau._dispatch.arguments import (
     broadcast,
     broadcast_shapes,
@@ -95,10 +95,10 @@ class AddNode(Binary):
     title = "AddBackward0"
     keep = (0, 0, 0, 0)
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         if (shapes := self.shapes) is None:
             return g, g
-        e0, e1 = self.edges
+        e0, e1 = self.edges if edges is None else edges
         return (
             None if e0 is None else F.sum_to(g, shapes[0]),
             None if e1 is None else F.sum_to(g, shapes[1]),
@@ -141,9 +141,9 @@ class MulNode(Binary):
     title = "MulBackward0"
     keep = (0, 2, 1, 3)
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: Any, g: Any, edges: Edges = None) -> tuple[Any, ...]:
         a, b = self.operands(F, g)
-        e0, e1 = self.edges
+        e0, e1 = self.edges if edges is None else edges
         mul = F.mul
         g0 = None if e0 is None else mul(g, b)
         g1 = None if e1 is None else mul(g, a)
