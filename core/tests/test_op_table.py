@@ -86,6 +86,7 @@ def test_a_gradient_declared_after_a_first_recorded_call_counts() -> None:
 HEADS = {
     "max_pool2d": (fb.arange(16.0).reshape(1, 1, 4, 4), (2, 2), (2, 2), (0, 0), (1, 1), False),
     "layer_norm": (fb.arange(6.0).reshape(2, 3), None, None, (3,), 1e-5),
+    "group_norm": (fb.arange(12.0).reshape(1, 4, 3), fb.ones(4), None, 2, 1e-5),
     "batch_norm_train": (fb.arange(12.0).reshape(2, 3, 2), fb.ones(3), None, 1e-5),
     "cross_entropy": (fb.arange(6.0).reshape(2, 3), fb.tensor([0, 2]), -100),
     "sort": (fb.tensor([2.0, 1.0]), 0, False, True),

@@ -1,4 +1,4 @@
-/* Layer normalisation of rows of float32 by vectors (vector_rows.h). */
+/* Layer and group normalisation of rows of float32 by vectors (vector_rows.h). */
 #ifndef FLAMBEAU_NORM_ROWS_H
 #define FLAMBEAU_NORM_ROWS_H
 
@@ -52,6 +52,85 @@ INLINE AVX512 void layer_norm_backward_rows(const Norm_f32 *c, float *over, int6
         OVER_ROW(const __m512 h = HELD(normed, (ROW_LOAD(x) - m) * by);
                  const __m512 p = HELD(slopes, weight != NULL ? (__m512)(ROW_LOAD(g) * ROW_LOAD(weight)) : ROW_LOAD(g));
                  ROW_STORE(out, by * (p - centre - h * slope)););
+    }
+}
+
+/* Elements whose sums are taken in float, before these go to double. */
+#define SOME 4096
+
+/* Two sums over n elements, of x and of g. */
+#define SUMS_V(name, first, second)                                                                  \
+    INLINE AVX512 void name(const float *x, const float *g, int64_t n, __m512 m, double *sums) {     \
+        const int few = 0;                                                                           \
+        (void)m, (void)g;                                                                            \
+        sums[0] = sums[1] = 0;                                                                       \
+        for (; n > 0; n -= SOME, x += SOME, g += SOME) {                                             \
+            VECTORS_OF(n < SOME ? n : SOME);                                                         \
+            __m512 one[4] = {0}, other[4] = {0};                                                     \
+            OVER_ROW(first; second;);                                                                \
+            sums[0] += SUM_OF(one);                                                                  \
+            sums[1] += SUM_OF(other);                                                                \
+        }                                                                                            \
+    }
+SUMS_V(total_v, one[turn] += ROW_LOAD(x), (void)other)
+SUMS_V(squares_v, const __m512 d = _mm512_maskz_sub_ps(lanes, ROW_LOAD(x), m); one[turn] += d * d, (void)other)
+SUMS_V(slopes_v, const __m512 h = ROW_LOAD(g); one[turn] += h,
+       other[turn] += h *_mm512_maskz_sub_ps(lanes, ROW_LOAD(x), m))
+#undef SUMS_V
+#undef SOME
+
+AVX512 static void group_norm_vectors(const Norm_f32 *c, int64_t begin, int64_t end) {
+    const int64_t n = c->n, each = c->each, count = each * n;
+    const int few = 0;
+    if (count <= 0) return;
+    VECTORS_OF(n);
+    for (int64_t row = begin; row < end; row++) {
+        const float *x = c->x + row * count;
+        float *out = c->out + row * count;
+        double sums[2];
+        total_v(x, x, count, _mm512_setzero_ps(), sums);
+        const float mean = (float)(sums[0] / (double)count);
+        const __m512 m = _mm512_set1_ps(mean);
+        squares_v(x, x, count, m, sums);
+        const float invstd = (float)(1 / sqrt(sums[0] / (double)count + c->eps));
+        c->mean[row] = mean;
+        c->invstd[row] = invstd;
+        const int64_t first = row % c->groups * each;
+        for (int64_t i = first; i < first + each; i++, x += n, out += n) {
+            const __m512 scale = _mm512_set1_ps(c->weight != NULL ? invstd * c->weight[i] : invstd);
+            const __m512 shift = _mm512_set1_ps(c->bias != NULL ? c->bias[i] : 0);
+            OVER_ROW(ROW_STORE(out, (ROW_LOAD(x) - m) * scale + shift););
+        }
+    }
+}
+
+AVX512 static void group_norm_backward_vectors(const Norm_f32 *c, int64_t begin, int64_t end) {
+    const int64_t n = c->n, each = c->each, count = each * n;
+    const int few = 0;
+    if (count <= 0) return;
+    VECTORS_OF(n);
+    for (int64_t row = begin; row < end; row++) {
+        const float *x = c->x + row * count, *g = c->g + row * count;
+        float *out = c->out + row * count;
+        double *sums = c->sums + 2 * row * each;
+        const float invstd = c->invstd[row];
+        const __m512 m = _mm512_set1_ps(c->mean[row]), by = _mm512_set1_ps(invstd);
+        const float *weight = c->weight != NULL ? c->weight + row % c->groups * each : NULL;
+        double sum = 0, dot = 0;
+        for (int64_t i = 0; i < each; i++) {
+            double *own = sums + 2 * i;
+            slopes_v(x + i * n, g + i * n, n, m, own);
+            const double factor = weight != NULL ? (double)weight[i] : 1;
+            own[1] *= (double)invstd;
+            sum += factor * own[0];
+            dot += factor * own[1];
+        }
+        const __m512 centre = _mm512_set1_ps((float)(sum / (double)count));
+        const __m512 slope = _mm512_set1_ps((float)(dot / (double)count * (double)invstd));
+        for (int64_t i = 0; i < each; i++, x += n, g += n, out += n) {
+            const __m512 factor = _mm512_set1_ps(weight != NULL ? weight[i] : 1);
+            OVER_ROW(ROW_STORE(out, by * (ROW_LOAD(g) * factor - centre - (ROW_LOAD(x) - m) * slope)););
+        }
     }
 }
 #endif

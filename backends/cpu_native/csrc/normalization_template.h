@@ -3,7 +3,8 @@
 typedef struct {
     T *out, *mean, *invstd, *over_weight, *over_bias, *parts;
     const T *x, *g, *weight, *bias;
-    int64_t rows, n, images, channels, block;
+    double *sums; /* of each plane the gradients, and their products with what they belong to */
+    int64_t rows, n, images, channels, block, groups, each;
     double eps;
 } NAME(Norm);
 
@@ -267,6 +268,90 @@ static void NAME(batch_norm_backward)(const Args *k) {
                     .x = k->p[4], .weight = k->p[5], .mean = k->p[6], .invstd = k->p[7],
                     .images = k->n[0], .channels = k->n[1], .n = k->n[2]};
     split(NAME(batch_norm_backward_step), &c, c.channels, team(k, c.images * c.channels * c.n));
+}
+
+/* Groups of `each` neighbouring planes of n elements, which are rows to take statistics of. */
+WIDE static void NAME(group_norm_portable)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Norm) *c = context;
+    const int64_t n = c->n, each = c->each;
+    const double count = (double)(each * n);
+    for (int64_t row = begin; row < end; row++) {
+        const T *x = c->x + row * each * n;
+        double sums[2];
+        NAME(total_of_planes)(x, x, each, n, n, 0, sums);
+        const T mean = (T)(sums[0] / count);
+        NAME(squares_of_planes)(x, x, each, n, n, mean, sums);
+        const T invstd = (T)(1 / sqrt(sums[0] / count + c->eps));
+        c->mean[row] = mean;
+        c->invstd[row] = invstd;
+        for (int64_t i = 0; i < each; i++) {
+            const int64_t channel = row % c->groups * each + i;
+            const T *restrict from = x + i * n;
+            T *restrict to = c->out + (row * each + i) * n;
+            const T scale = c->weight != NULL ? invstd * c->weight[channel] : invstd;
+            const T shift = c->bias != NULL ? c->bias[channel] : 0;
+            OVER_PLANE((from[at] - mean) * scale + shift);
+        }
+    }
+}
+
+WIDE static void NAME(group_norm_backward_portable)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Norm) *c = context;
+    const int64_t n = c->n, each = c->each;
+    const double count = (double)(each * n);
+    for (int64_t row = begin; row < end; row++) {
+        const T mean = c->mean[row], invstd = c->invstd[row];
+        const int64_t first = row % c->groups * each;
+        double sum = 0, dot = 0;
+        for (int64_t i = 0; i < each; i++) {
+            const int64_t plane = row * each + i;
+            double *sums = c->sums + 2 * plane;
+            NAME(slopes_of_planes)(c->x + plane * n, c->g + plane * n, 1, n, n, mean, sums);
+            const double weight = c->weight != NULL ? (double)c->weight[first + i] : 1;
+            sums[1] *= (double)invstd;
+            sum += weight * sums[0];
+            dot += weight * sums[1];
+        }
+        const T centre = (T)(sum / count), slope = (T)(dot / count * (double)invstd);
+        for (int64_t i = 0; i < each; i++) {
+            const int64_t start = (row * each + i) * n;
+            const T *restrict a = c->x + start, *restrict b = c->g + start;
+            T *restrict to = c->out + start;
+            const T weight = c->weight != NULL ? c->weight[first + i] : 1;
+            OVER_PLANE(invstd * (b[at] * weight - centre - (a[at] - mean) * slope));
+        }
+    }
+}
+
+/* Planes by vectors where the processor has them (normalization.c). */
+static void NAME(group_norm_step)(const void *context, int64_t begin, int64_t end);
+static void NAME(group_norm_backward_step)(const void *context, int64_t begin, int64_t end);
+
+static void NAME(group_norm)(const Args *k) {
+    NAME(Norm) c = {.out = k->p[0], .mean = k->p[1], .invstd = k->p[2], .x = k->p[3],
+                    .weight = k->p[4], .bias = k->p[5], .images = k->n[0], .groups = k->n[1],
+                    .each = k->n[2], .n = k->n[3], .eps = k->x[0]};
+    c.rows = c.images * c.groups;
+    split(NAME(group_norm_step), &c, c.rows, team(k, c.rows * c.each * c.n));
+}
+
+static void NAME(group_norm_backward)(const Args *k) {
+    NAME(Norm) c = {.out = k->p[0], .over_weight = k->p[1], .over_bias = k->p[2], .sums = k->p[3],
+                    .g = k->p[4], .x = k->p[5], .weight = k->p[6], .mean = k->p[7],
+                    .invstd = k->p[8], .images = k->n[0], .groups = k->n[1], .each = k->n[2],
+                    .n = k->n[3]};
+    c.rows = c.images * c.groups;
+    split(NAME(group_norm_backward_step), &c, c.rows, team(k, c.rows * c.each * c.n));
+    const int64_t channels = c.groups * c.each;
+    for (int64_t channel = 0; channel < channels; channel++) {
+        double weight = 0, bias = 0;
+        for (int64_t image = 0; image < c.images; image++) {
+            bias += c.sums[2 * (image * channels + channel)];
+            weight += c.sums[2 * (image * channels + channel) + 1];
+        }
+        c.over_weight[channel] = (T)weight;
+        c.over_bias[channel] = (T)bias;
+    }
 }
 #undef OVER_PLANE
 #undef LANES

@@ -655,6 +655,22 @@ def test_batch_norm_of_pixels_of_halves_is_that_of_planes(dtype):
         np.testing.assert_array_equal(wide(have), wide(want))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["rows", "pixels", "expanded"])
+@pytest.mark.parametrize("shape", [(2, 6, 5, 4), (0, 6, 2, 2), (2, 6, 0, 3), (1, 12, 31, 33)])
+def test_group_norms_take_every_order_in_memory(shape, order, dtype):
+    x, g = numbers(shape, dtype), numbers(shape, dtype, 1)
+    if order == "pixels":
+        x, g = channels_last(x), channels_last(g)
+    elif order == "expanded":
+        g = np.broadcast_to(g[:, :, :, :1], shape)
+    weight, bias = numbers(shape[1:2], dtype, 2), numbers(shape[1:2], dtype, 3)
+    agree("group_norm", x, weight, bias, 3, 1e-5, scale=40)
+    _, mean, invstd = NUMPY["group_norm"](x, weight, None, 3, 1e-5)
+    agree("group_norm_backward", g, x, weight, mean, invstd, 3, scale=400)
+    agree("group_norm_backward", g, x, None, mean, invstd, 3, scale=400)
+
+
 def test_a_nan_stays_in_its_channel_of_pixels():
     x = channels_last(numbers((2, 5, 4, 4), np.float32))
     x[1, 3, 2, 2] = np.nan

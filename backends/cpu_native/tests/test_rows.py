@@ -166,3 +166,66 @@ def test_layer_norms_and_their_gradients_of_rows_of_every_length(
             size = (np.abs(g) * (np.abs(h) + 1)).sum(0) + 1
             error(sums[0][0], (g * h).sum(0), size)
             error(sums[1][0], g.astype("f8").sum(0), size)
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> tuple[int, int, int, int]:
+    """Images, groups, channels of each, and the elements of a plane."""
+    n = draw(st.sampled_from([*LENGTHS, 4095, 4096, 4097, 9000]))
+    most = 8 if n < 600 else 2
+    return (*(draw(st.integers(1, 4)) for _ in range(2)), draw(st.integers(1, most)), n)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), groups(), st.sampled_from(["f32", "f64"]))
+def test_group_norms_of_every_size_have_values_and_gradients_of_a_wider_type(
+    data: st.DataObject, sizes: tuple[int, int, int, int], suffix: str
+) -> None:
+    images, count, each, n = sizes
+    dtype = np.float32 if suffix == "f32" else np.float64
+    eps, channels = 4 * np.finfo(dtype).eps, count * each
+    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
+    x, g = ((rng.normal(size=(images, count, each, n)) + 2).astype(dtype) for _ in "xg")
+    if data.draw(st.booleans()):
+        spoilt = data.draw(st.integers(0, images - 1)), data.draw(st.integers(0, count - 1))
+        x[(*spoilt, rng.integers(each), rng.integers(n))] = data.draw(st.sampled_from(ODD[:3]))
+    weight, bias = (
+        rng.normal(size=channels).astype(dtype) if data.draw(st.booleans()) else None for _ in "wb"
+    )
+    out, out_memory = guarded(*x.shape, dtype=dtype)
+    (mean, mean_memory), (invstd, invstd_memory) = (
+        guarded(images, count, dtype=dtype) for _ in "mi"
+    )
+    numbers = images, count, each, n
+    getattr(native, f"group_norm_{suffix}")(out, mean, invstd, x, weight, bias, *numbers, 0.1)
+    over, over_memory = guarded(*x.shape, dtype=dtype)
+    over_weight, weight_memory = guarded(channels, dtype=dtype)
+    over_bias, bias_memory = guarded(channels, dtype=dtype)
+    parts, parts_memory = guarded(images, channels, 2, dtype=np.float64)
+    backward = getattr(native, f"group_norm_backward_{suffix}")
+    backward(over, over_weight, over_bias, parts, g, x, weight, mean, invstd, *numbers)
+    check_guards(out_memory, mean_memory, invstd_memory)
+    check_guards(over_memory, weight_memory, bias_memory, parts_memory)
+
+    sound = np.isfinite(x).all((2, 3))
+    assert (np.isnan(mean) | np.isinf(mean) == ~sound).all() and np.isnan(invstd[~sound]).all()
+    wide, slope = x.astype("f8"), g.astype("f8")
+    w, b = (
+        (np.full(channels, k) if v is None else v).astype("f8").reshape(1, count, each, 1)
+        for v, k in ((weight, 1.0), (bias, 0.0))
+    )
+    with np.errstate(all="ignore"):
+        middle = wide.mean((2, 3), keepdims=True)
+        by = 1 / np.sqrt(((wide - middle) ** 2).mean((2, 3), keepdims=True) + 0.1)
+        h, p = (wide - middle) * by, slope * w
+        rest = p.mean((2, 3), keepdims=True) + h * (p * h).mean((2, 3), keepdims=True)
+        wanted, slopes = h * w + b, by * (p - rest)
+        size = (1 + np.abs(h).max((2, 3), keepdims=True)) * (1 + np.abs(w) + np.abs(b))
+        assert (np.abs(out - wanted) <= 8 * eps * size * (1 + np.abs(middle) * by))[sound].all()
+        limit = by * size**2 * (1 + np.abs(slope).max())
+        assert (np.abs(over - slopes) <= 8 * eps * limit)[sound].all()
+    if sound.all():
+        terms = np.abs(slope) * (1 + np.abs(h) + by * np.abs(middle))
+        bound = 8 * eps * terms.sum((0, 3)).reshape(-1)
+        assert (np.abs(over_weight - (slope * h).sum((0, 3)).reshape(-1)) <= bound).all()
+        assert (np.abs(over_bias - slope.sum((0, 3)).reshape(-1)) <= bound).all()

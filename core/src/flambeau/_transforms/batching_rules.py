@@ -520,6 +520,24 @@ def _layer_norm(
     return packed(op(a.value, *plain, *rest))
 
 
+@_rule("group_norm")
+def _group_norm(
+    level: BatchLevel,
+    op: Op,
+    a: BatchedArray,
+    weight: BatchedArray,
+    bias: BatchedArray,
+    groups: int,
+    eps: float,
+) -> BatchedArray | tuple[BatchedArray, ...]:
+    """The batch as a part of the elements."""
+    if not level.size or any(x is not None and x.batched for x in (weight, bias)):
+        return level.decomposed(level.over(a.value._be), op, (a, weight, bias, groups, eps))
+    plain = [None if x is None else x.value for x in (weight, bias)]
+    found = op(_folded(level, a.value), *plain, groups, eps)
+    return packed(tuple([_unfolded(level, x) for x in found]))
+
+
 @_rule("batch_norm")
 def _batch_norm(
     level: BatchLevel, op: Op, a: BatchedArray, *channel: Any

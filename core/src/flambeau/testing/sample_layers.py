@@ -105,6 +105,21 @@ NORMALIZATION |= {
     ],
 }
 
+_GROUPED_BACK = Arr((2, 6, 2), seed=5), Arr((2, 6, 2)), Arr((6,), low=0.5, high=1.5, seed=1)
+_PER_GROUP = Arr((2, 3), seed=3, low=-0.5, high=0.5), Arr((2, 3), low=0.5, high=1.5, seed=4)
+
+NORMALIZATION |= {
+    "group_norm": [
+        Sample((Arr((2, 6, 2)), Arr((6,), seed=1), Arr((6,), seed=2), 3, 1e-3), "rows", True),
+        Sample((Arr((2, 4, 2, 3)), Arr((4,), seed=1), Arr((4,), seed=2), 1, 1e-5), "one", True),
+        Sample((Arr((3, 6)), None, None, 2, 1e-5), "not affine", True),
+    ],
+    "group_norm_backward": [
+        Sample((*_GROUPED_BACK, *_PER_GROUP, 3), "rows", True),
+        Sample((*_GROUPED_BACK[:2], None, *_PER_GROUP, 3), "not affine", True),
+    ],
+}
+
 _LOG_PROBS = Arr((4, 3), low=-3, high=-0.25)
 _TARGET = Arr((4,), int64, kind="literal", literal=(2, 0, 1, 2))
 _IGNORING = Arr((4,), int64, kind="literal", literal=(2, -100, 1, -100))

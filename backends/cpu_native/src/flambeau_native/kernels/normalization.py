@@ -1,4 +1,4 @@
-"""Layer normalisation of rows, and batch normalisation of channels of planes."""
+"""Normalisation: of rows, of groups of planes, and of the channels of a batch."""
 
 from __future__ import annotations
 
@@ -71,6 +71,44 @@ def _make_layer_norm_backward() -> Kernel:
 
     layer_norm_backward = prepared("layer_norm_backward", "aaaaas", prepare, general, packs=True)
     return layer_norm_backward
+
+
+def _make_group_norm() -> Kernel:
+    general = halves_by(lambda: group_norm, otherwise("group_norm"))
+    find = compiled("group_norm").get
+
+    def prepare(
+        x: Array, weight: Array | None, bias: Array | None, groups: int, eps: float
+    ) -> object:
+        run = find(x.dtype)
+        if run is None or not _fit(x, weight, bias):
+            return None
+        images, channels = x.shape[:2]
+        kept, size = form((images, groups), x.dtype), prod(x.shape[2:])
+        sizes = images, groups, channels // groups, size, eps
+        return run, (form(x.shape, x.dtype), kept, kept), sizes
+
+    group_norm = prepared("group_norm", "aaass", prepare, general, packs=True)
+    return group_norm
+
+
+def _make_group_norm_backward() -> Kernel:
+    general = halves_by(lambda: group_norm_backward, otherwise("group_norm_backward"))
+    find = compiled("group_norm_backward").get
+
+    def prepare(
+        grad: Array, x: Array, weight: Array | None, mean: Array, invstd: Array, groups: int
+    ) -> object:
+        run = find(x.dtype)
+        if run is None or not _fit(x, grad, weight, mean, invstd):
+            return None
+        images, channels = x.shape[:2]
+        over, parts = form((channels,), x.dtype), form((images, channels, 2), FLOAT64)
+        sizes = images, groups, channels // groups, prod(x.shape[2:])
+        return run, (form(x.shape, x.dtype), over, over, parts), sizes, (0, 1, 2)
+
+    group_norm_backward = prepared("group_norm_backward", "aaaaas", prepare, general, packs=True)
+    return group_norm_backward
 
 
 def _planes(x: Array) -> tuple[int, int, int] | None:
@@ -169,6 +207,8 @@ def _make_batch_norm_backward() -> Kernel:
 KERNELS: dict[str, Kernel] = {
     "layer_norm": _make_layer_norm(),
     "layer_norm_backward": _make_layer_norm_backward(),
+    "group_norm": _make_group_norm(),
+    "group_norm_backward": _make_group_norm_backward(),
     "batch_norm": _make_batch_norm(),
     "batch_norm_train": _make_batch_norm_train(),
     "batch_norm_backward": _make_batch_norm_backward(),

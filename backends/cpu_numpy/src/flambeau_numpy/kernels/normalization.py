@@ -265,7 +265,51 @@ def layer_norm_backward(
     return out, over_weight, over_bias
 
 
+@quiet
+def group_norm(
+    x: Array, weight: Array | None, bias: Array | None, groups: int, eps: float
+) -> tuple[Array, Array, Array]:
+    """(x - mean)·invstd·weight + bias with the statistics of each group; also mean and invstd."""
+    if is_half(x.dtype):
+        factor, shift = (None if v is None else wide(v) for v in (weight, bias))
+        found = group_norm(wide(x), factor, shift, groups, eps)
+        return tuple(narrow(r, x.dtype) for r in found)  # type: ignore[return-value]
+    (batch, channels), size = x.shape[:2], prod(x.shape[2:])
+    columns = channels // groups * size
+    rows = np.ascontiguousarray(x).reshape(batch * groups, columns)
+    out, mean, invstd = layer_norm(rows, None, None, (columns,), eps)
+    planes = out.reshape(batch, channels, size)
+    if weight is not None:
+        planes *= weight[:, None]
+    if bias is not None:
+        planes += bias[:, None]
+    return out.reshape(x.shape), mean.reshape(batch, groups), invstd.reshape(batch, groups)
+
+
+@quiet
+def group_norm_backward(
+    grad: Array, x: Array, weight: Array | None, mean: Array, invstd: Array, groups: int
+) -> tuple[Array, Array, Array]:
+    """The gradients of `group_norm` with respect to input, weight and bias."""
+    if is_half(x.dtype):
+        moved = (None if v is None else wide(v) for v in (grad, x, weight, mean, invstd))
+        found = group_norm_backward(*moved, groups)  # type: ignore[arg-type]
+        return tuple(narrow(r, x.dtype) for r in found)  # type: ignore[return-value]
+    (batch, channels), size = x.shape[:2], prod(x.shape[2:])
+    columns = channels // groups * size
+    rows = np.ascontiguousarray(x).reshape(batch * groups, columns)
+    g = np.ascontiguousarray(grad).reshape(batch, channels, size)
+    means, scales = mean.reshape(-1, 1), invstd.reshape(-1, 1)
+    p = (g if weight is None else g * weight[:, None]).reshape(rows.shape)
+    over, *_ = layer_norm_backward(p, rows, None, means, scales, (columns,))
+    xhat = ((rows - means) * scales).reshape(g.shape)
+    over_weight = np.einsum("nci,nci->c", g, xhat)
+    return over.reshape(x.shape), over_weight, sum_over(g, (0, 2), False)
+
+
 KERNELS = {
+    "group_norm": group_norm,
+    "group_norm_backward": group_norm_backward,
     "layer_norm": layer_norm,
     "layer_norm_backward": layer_norm_backward,
     "batch_norm": batch_norm,

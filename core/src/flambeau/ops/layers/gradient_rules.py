@@ -50,6 +50,19 @@ def batch_norm_backward(
         check_shape(name, what, operand, shape[1:2])
 
 
+def group_norm_backward(
+    grad: object, input: Tensor, weight: object, mean: object, invstd: object, groups: int
+) -> None:
+    """What `group_norm_backward` demands."""
+    name, shape = "group_norm_backward", tuple(input.shape)
+    if len(shape) < 2 or groups < 1 or shape[1] % groups:
+        raise RuntimeError(f"{name}: expected {groups} groups of channels, got shape {shape}")
+    check_shape(name, "grad", grad, shape)
+    check_shape(name, "weight", weight, shape[1:2])
+    check_shape(name, "mean", mean, (shape[0], groups))
+    check_shape(name, "invstd", invstd, (shape[0], groups))
+
+
 def max_pool2d_backward(grad: object, indices: Tensor, input_shape: tuple[int, ...]) -> None:
     """What `max_pool2d_backward` demands; it serves max-pooled rows and volumes, too."""
     name, shape = "max_pool2d_backward", tuple(indices.shape)

@@ -1,7 +1,7 @@
 """Normalisation of each element of a batch by itself: in groups, per channel, by its length.
 
-All three rest on canonical ops that exist: rows of groups are what `layer_norm` normalises, the
-channels of all elements side by side what `batch_norm` does.
+The formulas of groups are those of `normalization`, whose channels of all elements side by side are
+what `instance_norm` normalises.
 
 Sources: Wu & He (2018), Ulyanov, Vedaldi & Lempitsky (2016), Zhang & Sennrich (2019).
 """
@@ -18,11 +18,80 @@ from flambeau._dispatch.arguments import (
     sizes,
 )
 from flambeau._dispatch.dispatch import cast
-from flambeau._dispatch.orders import ordered_like
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
-from flambeau.ops.layers.activation import need_floating, wide
-from flambeau.ops.layers.normalization import _check_dtypes, _layer_norm, batch_norm
+from flambeau.ops.declaration.table import composite
+from flambeau.ops.layers import gradient_rules as _rules
+from flambeau.ops.layers.activation import need_floating, wide, wide_dtype
+from flambeau.ops.layers.normalization import (
+    Axes,
+    _backward,
+    _check_dtypes,
+    _double_backward,
+    _plus,
+    _train,
+    _train_gradient,
+    batch_norm,
+)
+
+
+def _grouped(shape: Sequence[int], groups: int) -> tuple[tuple[int, ...], Axes]:
+    """The shape (N, groups, channels of each, *) without more than one size, and its axes."""
+    batch, channels = shape[:2]
+    each = channels // groups
+    axes = Axes((2, 3), (0, 3), (batch, groups, 1, 1), (1, groups, each, 1))
+    return (batch, groups, each, math.prod(shape[2:])), axes
+
+
+@composite(results=3, title="NativeGroupNormBackward0", ordered_by=["input"])
+def _group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """x̂·weight + bias; the mean and invstd of each group are the other results (N, groups)."""
+    shape, axes = _grouped(input.shape, groups)
+    result, mean, invstd = _train(axes, input.reshape(shape), weight, bias, eps)
+    kept = shape[:2]
+    return result.reshape(tuple(input.shape)), mean.reshape(kept), invstd.reshape(kept)
+
+
+@_group_norm.gradient
+def _(F, g, input, weight, result1, result2, groups):
+    grads = (None, None, None)
+    if g[0] is not None:
+        grads = F.group_norm_backward(g[0], input, weight, result1, result2, groups)
+    if g[1] is g[2] is None:
+        return grads
+    shape, axes = _grouped(input.shape, groups)
+    rows = F.reshape(input, shape)
+    over, _, _ = _train_gradient(F, axes, g, (None, None, None), rows, result1, result2)
+    return (_plus(F, grads[0], F.reshape(over, tuple(input.shape))), *grads[1:])
+
+
+@composite(results=3, title="NativeGroupNormBackwardBackward0", ordered_by=["input"])
+def _group_norm_backward(
+    grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, invstd: Tensor, groups: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of `group_norm` in input, weight and bias."""
+    shape, axes = _grouped(input.shape, groups)
+    over, over_weight, over_bias = _backward(
+        axes, grad.reshape(shape), input.reshape(shape), weight, mean, invstd
+    )
+    kind = (input.shape[1],)
+    return over.reshape(tuple(input.shape)), over_weight.reshape(kind), over_bias.reshape(kind)
+
+
+_group_norm_backward.demand(_rules.group_norm_backward)
+
+
+@_group_norm_backward.gradient
+def _(F, g, grad, input, weight, mean, invstd, groups):
+    shape, axes = _grouped(input.shape, groups)
+    g = (None if g[0] is None else F.reshape(g[0], shape), *g[1:])
+    rows = F.reshape(grad, shape), F.reshape(input, shape)
+    over_grad, over_input, *rest = _double_backward(F, axes, g, *rows, weight, mean, invstd)
+    if over_input is not None:
+        over_input = F.reshape(over_input, tuple(input.shape))
+    return (F.reshape(over_grad, tuple(grad.shape)), over_input, *rest)
 
 
 @public(method=False)
@@ -49,10 +118,10 @@ def group_norm(
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     x = need_tensor(input, "group_norm", "input")
-    shape = tuple(x.shape)
-    if x.dim() < 2:
+    shape = x._a.shape
+    if len(shape) < 2:
         raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {x.dim()}"
+            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
         )
     if need_number(num_groups, "group_norm", "num_groups") <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
@@ -61,24 +130,19 @@ def group_norm(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(shape)} and num_groups={num_groups}"
         )
-    given = {"weight": weight, "bias": bias}
-    for name, t in given.items():
-        if t is not None and tuple(need_tensor(t, "group_norm", name).shape) != (shape[1],):
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and need_tensor(t, "group_norm", name)._a.shape != shape[1:2]:
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, "
                 f"but got {name} of shape {list(t.shape)} and input of shape {list(shape)}"
             )
     need_floating(x, "group_norm", "input")
-    _check_dtypes("group_norm", x, given)
-    count = math.prod(shape[2:]) * (shape[1] // num_groups)
-    rows = wide(x).reshape((shape[0] * num_groups, count))
-    result = _layer_norm.run(rows, None, None, (count,), eps)[0].reshape(shape)
-    channel = (1, shape[1], *(1,) * (x.dim() - 2))
-    if weight is not None:
-        result = result * wide(weight).reshape(channel)
-    if bias is not None:
-        result = result + wide(bias).reshape(channel)
-    return ordered_like(x, cast(result, x.dtype))
+    if weight is not None or bias is not None:
+        _check_dtypes("group_norm", x, {"weight": weight, "bias": bias})
+    if x.dtype is not (kind := wide_dtype(x.dtype)):
+        parameters = (None if t is None else cast(t, kind) for t in (weight, bias))
+        return cast(_group_norm.head(cast(x, kind), *parameters, num_groups, eps), x.dtype)
+    return _group_norm.head(x, weight, bias, num_groups, eps)
 
 
 @public(method=False)

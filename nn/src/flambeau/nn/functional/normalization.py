@@ -117,13 +117,15 @@ def group_norm(
     >>> fb.nn.functional.group_norm(fb.tensor([[1.0, 3.0, 0.0, 8.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
-    require_tensors("group_norm", input=input)
-    if input.dim() < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor, got {input.dim()}")
+    if not isinstance(input, Tensor):
+        require_tensors("group_norm", input=input)
+    shape = input.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor, got {len(shape)}")
     if num_groups > 0:
-        per_group = input.shape[0] * input.shape[1] // num_groups
-        if per_group * math.prod(input.shape[2:]) == 1:
-            raise ValueError(_ONE_VALUE.format(list(input.shape)))
+        per_group = shape[0] * shape[1] // num_groups
+        if per_group == 1 and math.prod(shape[2:]) == 1:
+            raise ValueError(_ONE_VALUE.format(list(shape)))
     return fb.group_norm(input, num_groups, weight, bias, eps)
 
 
