@@ -1,9 +1,12 @@
-/* Sums of integers and counts of what is not zero over the middle of (outer, n, inner), whether two arrays are
+/* Sums and products of integers and counts of what is not zero over the middle of (outer, n, inner), whether two arrays are
    equal, where elements are not zero, and places repeated as often as counts say. */
-#include "native.h"
+#include "short_rows.h"
 
 #define PARTS 64
 #define TILE 512    /* columns of a piece of the work */
+/* Elements of a row that is turned; of longer ones a vector of sums. */
+#define SHORT(T) (sizeof(T) == 8 ? 16 : sizeof(T) == 4 ? 32 : 64)
+#define LONG 256
 #define BLOCK 2048  /* terms that are added in the narrower type */
 
 typedef struct {
@@ -11,18 +14,19 @@ typedef struct {
     int64_t *out, n, inner, tiles;
 } Sums;
 
-/* W is what terms are added in, BLOCK of them at a time; sums of integers wrap around. */
-#define SUMS(name, T, W, term)                                                                      \
+/* W is what terms are added in, BLOCK of them at a time; sums and products of integers wrap around. */
+#define PRAGMA(text) _Pragma(#text)
+#define SUMS(name, T, W, first_value, combine, term)                                                \
     INLINE uint64_t name##_run(const T *restrict a, int64_t n) {                                    \
-        uint64_t total = 0;                                                                         \
+        uint64_t total = first_value;                                                                      \
         for (int64_t start = 0; start < n; start += BLOCK) {                                        \
             const int64_t end = n - start < BLOCK ? n : start + BLOCK;                              \
-            W sum = 0;                                                                              \
-            _Pragma("omp simd reduction(+ : sum)") for (int64_t i = start; i < end; i++) {          \
+            W sum = first_value;                                                                    \
+            PRAGMA(omp simd reduction(combine : sum)) for (int64_t i = start; i < end; i++) {          \
                 const T x = a[i];                                                                   \
-                sum += (W)(term);                                                                   \
+                sum = sum combine (W)(term);                                                                   \
             }                                                                                       \
-            total += (uint64_t)sum;                                                                 \
+            total = total combine (uint64_t)sum;                                                                 \
         }                                                                                           \
         return total;                                                                               \
     }                                                                                               \
@@ -45,19 +49,58 @@ typedef struct {
             const int64_t rest = c->inner - first, width = rest < TILE ? rest : TILE;               \
             const T *a = (const T *)c->a + outer * c->n * c->inner + first;                         \
             uint64_t *restrict out = (uint64_t *)c->out + outer * c->inner + first;                 \
-            memset(out, 0, (size_t)width * sizeof(uint64_t));                                       \
+            for (int64_t j = 0; j < width; j++) out[j] = first_value;                                    \
             for (int64_t start = 0; start < c->n; start += BLOCK) {                                 \
                 const int64_t last = c->n - start < BLOCK ? c->n : start + BLOCK;                   \
-                W sums[TILE] = {0};                                                                 \
+                W sums[TILE];                                                                       \
+                for (int64_t j = 0; j < width; j++) sums[j] = first_value;                          \
                 for (int64_t i = start; i < last; i++) {                                            \
                     const T *restrict row = a + i * c->inner;                                       \
                     _Pragma("omp simd") for (int64_t j = 0; j < width; j++) {                       \
                         const T x = row[j];                                                         \
-                        sums[j] += (W)(term);                                                       \
+                        sums[j] = sums[j] combine (W)(term);                                                      \
                     }                                                                               \
                 }                                                                                   \
-                _Pragma("omp simd") for (int64_t j = 0; j < width; j++) out[j] += (uint64_t)sums[j]; \
+                _Pragma("omp simd") for (int64_t j = 0; j < width; j++) out[j] = out[j] combine (uint64_t)sums[j]; \
             }                                                                                       \
+        }                                                                                           \
+    }                                                                                               \
+    /* Sums beside each other of a row, eight of them. */                                           \
+    INLINE void name##_folded(uint64_t *restrict out, const T *restrict a, int64_t n) {             \
+        uint64_t sums[8];                                                                           \
+        for (int j = 0; j < 8; j++) sums[j] = first_value;                                          \
+        int64_t i = 0;                                                                              \
+        for (; i + 8 <= n; i += 8)                                                                  \
+            _Pragma("omp simd") for (int j = 0; j < 8; j++) {                                       \
+                const T x = a[i + j];                                                               \
+                sums[j] = sums[j] combine (uint64_t)(term);                                         \
+            }                                                                                       \
+        const int rest = (int)(n - i);                                                              \
+        _Pragma("omp simd") for (int j = 0; j < 8; j++) {                                           \
+            const T x = j < rest ? a[i + j] : (T)first_value;                                       \
+            out[j] = sums[j] combine (uint64_t)(j < rest ? (term) : first_value);                   \
+        }                                                                                           \
+    }                                                                                               \
+    WIDE static void name##_turned(const void *context, int64_t begin, int64_t end) {               \
+        const Sums *c = context;                                                                    \
+        const int64_t n = c->n, most = rows_at_once(n > SHORT(T) ? 64 : n * (int64_t)sizeof(T));       \
+        for (int64_t row = begin, rows; row < end; row += rows) {                                   \
+            rows = end - row < most ? end - row : most;                                             \
+            const T *a = (const T *)c->a + row * n;                                                 \
+            if (n <= SHORT(T)) {                                                                       \
+                T turned[TURNED / sizeof(T)];                                                       \
+                const Sums some = {turned, c->out + row, n, rows, 1};                               \
+                turn_rows(turned, a, rows, n, sizeof(T));                                           \
+                name##_columns(&some, 0, 1);                                                        \
+                continue;                                                                           \
+            }                                                                                       \
+            uint64_t folded[TURNED / 8], turned[TURNED / 8], *restrict out = (uint64_t *)c->out + row; \
+            for (int64_t i = 0; i < rows; i++) name##_folded(folded + i * 8, a + i * n, n);         \
+            turn_rows(turned, folded, rows, 8, 8);                                                  \
+            for (int64_t j = 0; j < rows; j++) out[j] = first_value;                                \
+            for (int64_t i = 0; i < 8; i++)                                                         \
+                _Pragma("omp simd") for (int64_t j = 0; j < rows; j++)                              \
+                    out[j] = out[j] combine turned[i * rows + j];                                   \
         }                                                                                           \
     }                                                                                               \
     static void name(const Args *k) {                                                               \
@@ -66,24 +109,29 @@ typedef struct {
         Sums c = {k->p[1], k->p[0], n, inner, (inner + TILE - 1) / TILE};                           \
         if (inner != 1) {                                                                           \
             split(name##_columns, &c, outer * c.tiles, threads);                                    \
+        } else if (outer >= FEWEST_TURNED && n > 1 && n <= (sizeof(T) == 8 ? LONG : SHORT(T))) {       \
+            split(name##_turned, &c, outer, threads);                                               \
         } else if (outer != 1 || threads == 1) {                                                    \
             split(name##_rows, &c, outer, threads);                                                 \
         } else {                                                                                    \
-            int64_t parts[PARTS] = {0}, *const out = c.out;                                         \
-            uint64_t total = 0;                                                                     \
+            int64_t parts[PARTS], *const out = c.out;                                         \
+            uint64_t total = first_value;                                                                  \
             c.tiles = n / PARTS + 1;                                                                \
-            c.out = parts;                                                                          \
+            for (int i = 0; i < PARTS; i++) parts[i] = first_value;\
+            c.out = parts;                                                                        \
             split(name##_parts, &c, (n + c.tiles - 1) / c.tiles, threads);                          \
-            for (int i = 0; i < PARTS; i++) total += (uint64_t)parts[i];                            \
+            for (int i = 0; i < PARTS; i++) total = total combine (uint64_t)parts[i];                            \
             *out = (int64_t)total;                                                                  \
         }                                                                                           \
     }
 
-SUMS(sum_i64, int64_t, uint64_t, x)
-SUMS(count_nonzero_b8, uint8_t, uint32_t, x != 0)
-SUMS(count_nonzero_f32, float, uint32_t, x != 0)
-SUMS(count_nonzero_f64, double, uint64_t, x != 0)
-SUMS(count_nonzero_i64, int64_t, uint64_t, x != 0)
+SUMS(sum_i64, int64_t, uint64_t, 0, +, x)
+SUMS(prod_i64, int64_t, uint64_t, 1, *, x)
+SUMS(count_nonzero_b8, uint8_t, uint32_t, 0, +, x != 0)
+SUMS(count_nonzero_i32, int32_t, uint32_t, 0, +, x != 0)
+SUMS(count_nonzero_f32, float, uint32_t, 0, +, x != 0)
+SUMS(count_nonzero_f64, double, uint64_t, 0, +, x != 0)
+SUMS(count_nonzero_i64, int64_t, uint64_t, 0, +, x != 0)
 
 /* Whether all elements are equal, as numbers or byte by byte: it is over where some are not. */
 #define SEEN 512
@@ -156,7 +204,9 @@ static void repeat_places(const Args *k) {
 
 const Row counting_rows[] = {
     {"sum_i64", "wriii", "d02,d012", sum_i64},
+    {"prod_i64", "wriii", "d02,d012", prod_i64},
     {"count_nonzero_b8", "wriii", "d02,b012", count_nonzero_b8},
+    {"count_nonzero_i32", "wriii", "d02,w012", count_nonzero_i32},
     {"count_nonzero_f32", "wriii", "d02,w012", count_nonzero_f32},
     {"count_nonzero_f64", "wriii", "d02,d012", count_nonzero_f64},
     {"count_nonzero_i64", "wriii", "d02,d012", count_nonzero_i64},

@@ -55,7 +55,6 @@ FOLDED(exact, double, RUN, 0, 0.0, +, x)
 FOLDED(squares, double, RUN, 0, 0.0, +, (x - about) * (x - about))
 #undef FOLDED
 #undef PRAGMA
-#undef LONG
 
 typedef struct {
     const T *a;
@@ -72,6 +71,8 @@ typedef struct {
    chunks do not depend on the threads, hence the result does not either.  Columns of FEW elements in all are
    summed in order, and so few factors multiplied: as a program would that adds one after the other. */
 #define FEW 512
+#define MOST_OTHERS 1024 /* elements of a row that is turned */
+#define MOST_IN_ORDER (128 / (int)sizeof(T)) /* elements of a row; a vector of sums of longer ones is turned */
 #define TILE 1024
 #define CHUNK 16384
 #define CHUNKS 64
@@ -146,6 +147,59 @@ static int64_t NAME(chunk_of)(int64_t n) {
             }                                                                                     \
         }                                                                                         \
     }                                                                                             \
+    /* Sums beside each other of a row, a vector of them. */                                      \
+    INLINE void NAME(name##_folded)(A *restrict out, const T *restrict a, int64_t n) {            \
+        enum { LANES = 64 / sizeof(A) };                                                          \
+        A lanes[LANES];                                                                           \
+        int64_t i = LANES;                                                                        \
+        _Pragma("omp simd") for (int j = 0; j < LANES; j++) {                                     \
+            const A x = a[j];                                                                     \
+            lanes[j] = term;                                                                      \
+        }                                                                                         \
+        for (; i + LANES <= n; i += LANES)                                                        \
+            _Pragma("omp simd") for (int j = 0; j < LANES; j++) {                                 \
+                const A x = a[i + j];                                                             \
+                lanes[j] = lanes[j] combine(term);                                                \
+            }                                                                                     \
+        const int rest = (int)(n - i);                                                            \
+        _Pragma("omp simd") for (int j = 0; j < LANES; j++) {                                     \
+            const A x = j < rest ? (A)a[i + j] : (A)start_value;                                  \
+            out[j] = lanes[j] combine(term);                                                      \
+        }                                                                                         \
+    }                                                                                             \
+    /* Of some rows, by turning them, or the sums of each. */                                     \
+    WIDE static void NAME(name##_turned)(const void *context, int64_t begin, int64_t end) {       \
+        enum { LANES = 64 / sizeof(A) };                                                          \
+        const NAME(Reduction) *c = context;                                                       \
+        const int64_t n = c->n;                                                                   \
+        const int is_folded = n > MOST_IN_ORDER;                                                  \
+        const int64_t most = rows_at_once(is_folded ? 64 : n * (int64_t)sizeof(T));               \
+        for (int64_t row = begin, rows; row < end; row += rows) {                                 \
+            rows = end - row < most ? end - row : most;                                           \
+            const T *a = c->a + row * n;                                                          \
+            T *out = c->out + row;                                                                \
+            if (!is_folded) {                                                                     \
+                T turned[TURNED / sizeof(T)];                                                     \
+                NAME(Reduction) some = *c;                                                        \
+                turn_rows(turned, a, rows, n, sizeof(T));                                         \
+                some.a = turned, some.out = out, some.inner = some.tile = rows, some.tiles = 1;   \
+                NAME(name##_columns)(&some, 0, 1);                                                \
+                continue;                                                                         \
+            }                                                                                     \
+            A folded[TURNED / sizeof(A)], turned[TURNED / sizeof(A)];                             \
+            double totals[MOST_TURNED];                                                           \
+            for (int64_t i = 0; i < rows; i++) NAME(name##_folded)(folded + i * LANES, a + i * n, n); \
+            turn_rows(turned, folded, rows, LANES, sizeof(A));                                    \
+            for (int64_t j = 0; j < rows; j++) totals[j] = start_value;                           \
+            for (int64_t i = 0; i < LANES; i++)                                                   \
+                _Pragma("omp simd") for (int64_t j = 0; j < rows; j++)                            \
+                    totals[j] = totals[j] combine turned[i * rows + j];                           \
+            _Pragma("omp simd") for (int64_t j = 0; j < rows; j++) {                              \
+                const double total = totals[j];                                                   \
+                out[j] = (T)(finish);                                                             \
+            }                                                                                     \
+        }                                                                                         \
+    }                                                                                             \
     static void NAME(name)(const Args *k) {                                                       \
         int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];                                    \
         int64_t work = outer * n * inner, tile = team(k, work) > 1 ? TILE / 2 : TILE;             \
@@ -162,6 +216,8 @@ static int64_t NAME(chunk_of)(int64_t n) {
         const NAME(Reduction) *c = &whole;                                                        \
         if (inner != 1) {                                                                         \
             split(NAME(name##_columns), c, outer * tiles, team(k, work));                         \
+        } else if (n > 1 && n < LONG) {                                                          \
+            split(NAME(name##_turned), c, outer, team(k, work));                                  \
         } else if (outer != 1 || n <= CHUNK) {                                                    \
             split(NAME(name##_rows), c, outer, team(k, work));                                    \
         } else {                                                                                  \
@@ -314,8 +370,65 @@ static void NAME(var)(const Args *k) {
 RUNNING(cumsum, 0.0, +, 8)
 RUNNING(cumprod, 1.0, *, 4)
 #undef RUNNING
+
+/* The product of all but each element, along columns: of those before it, then times that of those after it. */
+WIDE static void NAME(others_of_columns)(T *restrict out, const T *restrict a, int64_t n, int64_t inner,
+                                         int64_t width) {
+    double totals[TILE];
+    for (int64_t j = 0; j < width; j++) totals[j] = 1;
+    for (int64_t i = 0; i < n; i++) {
+#pragma omp simd
+        for (int64_t j = 0; j < width; j++) {
+            out[i * inner + j] = (T)totals[j];
+            totals[j] *= a[i * inner + j];
+        }
+    }
+    for (int64_t j = 0; j < width; j++) totals[j] = 1;
+    for (int64_t i = n - 1; i >= 0; i--) {
+#pragma omp simd
+        for (int64_t j = 0; j < width; j++) {
+            out[i * inner + j] *= (T)totals[j];
+            totals[j] *= a[i * inner + j];
+        }
+    }
+}
+
+static void NAME(others_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Reduction) *c = context;
+    for (int64_t piece = begin; piece < end; piece++) {
+        const int64_t first = piece % c->tiles * c->tile, rest = c->inner - first;
+        const int64_t at = piece / c->tiles * c->n * c->inner + first;
+        NAME(others_of_columns)(c->out + at, c->a + at, c->n, c->inner, rest < c->tile ? rest : c->tile);
+    }
+}
+
+/* Sixteen rows are turned at least, and turned back. */
+static void NAME(others_turned)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Reduction) *c = context;
+    const int64_t n = c->n, few = rows_at_once(n * (int64_t)sizeof(T)), most = few ? few : 16;
+    T turned[16 * MOST_OTHERS], others[16 * MOST_OTHERS];
+    for (int64_t row = begin, rows; row < end; row += rows) {
+        rows = end - row < most ? end - row : most;
+        turn_rows(turned, c->a + row * n, rows, n, sizeof(T));
+        NAME(others_of_columns)(others, turned, n, rows, rows);
+        turn_rows(c->out + row * n, others, n, rows, sizeof(T));
+    }
+}
+
+static void NAME(prod_of_others)(const Args *k) {
+    const int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];
+    const NAME(Reduction) c = {.a = k->p[1], .out = k->p[0], .n = n, .inner = inner,
+                               .tiles = (inner + TILE - 1) / TILE, .tile = TILE};
+    const int are_turned = inner == 1 && n > 1 && n <= MOST_OTHERS;
+    if (n == 0) return;
+    if (are_turned) split(NAME(others_turned), &c, outer, team(k, outer * n));
+    else split(NAME(others_step), &c, outer * c.tiles, team(k, outer * n * inner));
+}
+#undef MOST_OTHERS
 #undef RUN
 #undef FEW
+#undef LONG
+#undef MOST_IN_ORDER
 #undef TILE
 #undef CHUNK
 #undef CHUNKS

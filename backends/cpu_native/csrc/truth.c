@@ -1,6 +1,7 @@
 /* Whether all or some elements of the middle of (outer, n, inner) are nonzero. */
-#include "native.h"
+#include "short_rows.h"
 
+#define SHORT 32  /* elements of a row that is turned */
 #define BLOCK 512 /* elements of a row, after which it may be over */
 
 typedef struct {
@@ -26,7 +27,21 @@ typedef struct {
         }                                                                                      \
         return 0;                                                                              \
     }                                                                                          \
-    INLINE void truths_##suffix(const Truths *c, int64_t begin, int64_t end, int is_all) {     \
+    INLINE void truths_of_columns_##suffix(uint8_t *restrict out, const T *restrict a, int64_t n, int64_t inner, \
+                                           int is_all) {                                       \
+        memset(out, is_all, (size_t)inner);                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                      \
+            const T *restrict row = a + i * inner;                                             \
+            if (is_all) {                                                                      \
+                _Pragma("omp simd") for (int64_t j = 0; j < inner; j++)                        \
+                    out[j] &= (uint8_t)(row[j] != 0);                                          \
+            } else {                                                                           \
+                _Pragma("omp simd") for (int64_t j = 0; j < inner; j++)                        \
+                    out[j] |= (uint8_t)(row[j] != 0);                                          \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    INLINE void truths_each_##suffix(const Truths *c, int64_t begin, int64_t end, int is_all) {     \
         for (int64_t outer = begin; outer < end; outer++) {                                    \
             const T *a = (const T *)c->a + outer * c->n * c->inner;                            \
             uint8_t *restrict out = c->out + outer * c->inner;                                 \
@@ -34,18 +49,22 @@ typedef struct {
                 *out = (uint8_t)(is_decided_##suffix(a, c->n, is_all) ^ is_all);               \
                 continue;                                                                      \
             }                                                                                  \
-            memset(out, is_all, (size_t)c->inner);                                             \
-            for (int64_t i = 0; i < c->n; i++) {                                               \
-                const T *restrict row = a + i * c->inner;                                      \
-                if (is_all) {                                                                  \
-                    _Pragma("omp simd") for (int64_t j = 0; j < c->inner; j++)                 \
-                        out[j] &= (uint8_t)(row[j] != 0);                                      \
-                } else {                                                                       \
-                    _Pragma("omp simd") for (int64_t j = 0; j < c->inner; j++)                 \
-                        out[j] |= (uint8_t)(row[j] != 0);                                      \
-                }                                                                              \
-            }                                                                                  \
+            truths_of_columns_##suffix(out, a, c->n, c->inner, is_all);                        \
         }                                                                                      \
+    }                                                                                          \
+    INLINE void truths_turned_##suffix(const Truths *c, int64_t begin, int64_t end, int is_all) { \
+        const int64_t n = c->n, most = rows_at_once(n * (int64_t)sizeof(T));                   \
+        T turned[TURNED / sizeof(T)];                                                          \
+        for (int64_t row = begin, rows; row < end; row += rows) {                              \
+            rows = end - row < most ? end - row : most;                                        \
+            turn_rows(turned, (const T *)c->a + row * n, rows, n, sizeof(T));                  \
+            truths_of_columns_##suffix(c->out + row, turned, n, rows, is_all);                 \
+        }                                                                                      \
+    }                                                                                          \
+    INLINE void truths_##suffix(const Truths *c, int64_t begin, int64_t end, int is_all) {     \
+        if (c->inner == 1 && c->n > 1 && c->n <= SHORT && end - begin >= FEWEST_TURNED)        \
+            truths_turned_##suffix(c, begin, end, is_all);                                     \
+        else truths_each_##suffix(c, begin, end, is_all);                                      \
     }                                                                                          \
     WIDE static void all_step_##suffix(const void *context, int64_t begin, int64_t end) {      \
         truths_##suffix(context, begin, end, 1);                                               \

@@ -13,6 +13,7 @@ import numpy as np
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import (
     BOOL,
+    INT32,
     INT64,
     Array,
     Kernel,
@@ -108,21 +109,16 @@ def _make_var() -> Kernel:
 
 
 def _make_extreme(name: str) -> Kernel:
-    """The least or greatest; of int64 that of a whole array, whose range ops on indices check."""
-    general, run_of_places = otherwise(name), getattr(native, f"{name}_i64", None)
-    find = compiled(name).get
+    find = compiled(name, INT32, INT64, BOOL).get
 
     def prepare(a: Array, dims: Dims, keepdim: bool) -> object:
-        if run_of_places is not None and a.dtype == INT64 and len(dims) == a.ndim and a.size:
-            left = (1,) * a.ndim if keepdim else ()
-            return run_of_places, (form(left, INT64),), (a.size,)
         run, folded = find(a.dtype), _folded(a.shape, dims, keepdim)
         if run is None or not a.size or folded is None:
             return None
         left, *sizes = folded
         return run, (form(left, a.dtype),), tuple(sizes)
 
-    return prepared(name, "ass", prepare, general)
+    return prepared(name, "ass", prepare, otherwise(name))
 
 
 def _ends(run: Any, a: Array, dim: int, keepdim: bool) -> tuple[Any, ...] | None:
@@ -135,7 +131,7 @@ def _ends(run: Any, a: Array, dim: int, keepdim: bool) -> tuple[Any, ...] | None
 
 
 def _make_extremum() -> Kernel:
-    greatest, least = compiled("amax_at"), compiled("amin_at")
+    greatest, least = (compiled(f"{name}_at", INT32, INT64, BOOL) for name in ("amax", "amin"))
 
     def prepare(a: Array, dim: int, keepdim: bool, largest: bool) -> object:
         return _ends((greatest if largest else least).get(a.dtype), a, dim, keepdim)
@@ -144,7 +140,7 @@ def _make_extremum() -> Kernel:
 
 
 def _make_place(name: str) -> Kernel:
-    find = compiled(f"a{name}_at").get
+    find = compiled(f"a{name}_at", INT32, INT64, BOOL).get
 
     def prepare(a: Array, dim: int, keepdim: bool) -> object:
         both = _ends(find(a.dtype), a, dim, keepdim)
@@ -154,7 +150,7 @@ def _make_place(name: str) -> Kernel:
 
 
 def _make_count() -> Kernel:
-    find = compiled("count_nonzero", INT64, BOOL).get
+    find = compiled("count_nonzero", INT32, INT64, BOOL).get
 
     def prepare(a: Array, dims: Dims, keepdim: bool) -> object:
         run, folded = find(a.dtype), _folded(a.shape, dims, keepdim)
@@ -164,6 +160,18 @@ def _make_count() -> Kernel:
         return run, (form(left, INT64),), tuple(sizes)
 
     return prepared("count_nonzero", "ass", prepare, otherwise("count_nonzero"))
+
+
+def _make_prod_of_others() -> Kernel:
+    find = compiled("prod_of_others").get
+
+    def prepare(a: Array, dims: Dims) -> object:
+        run, folded = find(a.dtype), _folded(a.shape, dims, True)
+        if run is None or not a.size or folded is None:
+            return None
+        return run, (form(a.shape, a.dtype),), folded[1:]
+
+    return prepared("prod_of_others", "as", prepare, otherwise("prod_of_others"))
 
 
 def _make_equal() -> Kernel:
@@ -206,6 +214,7 @@ KERNELS: dict[str, Kernel] = {
     "count_nonzero": _make_count(),
     "equal": _make_equal(),
     "mean": reduction("mean", "sum", mean=True),
-    "prod": reduction("prod"),
+    "prod": reduction("prod", further={INT64: native.prod_i64} if native else None),
+    "prod_of_others": _make_prod_of_others(),
     "var": _make_var(),
 }

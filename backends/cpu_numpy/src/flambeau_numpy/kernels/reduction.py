@@ -288,9 +288,23 @@ def _logsumexp_of_halves(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.n
     return row_major(result).astype(a.dtype)
 
 
+@quiet
+def prod_of_others(a: Array, dims: tuple[int, ...]) -> Array:
+    """The products of what is before each element, times those of what is after it."""
+    order = [*[d for d in range(a.ndim) if d not in dims], *dims]
+    turned = wide(a).transpose(order)
+    rows = turned.reshape(*turned.shape[: a.ndim - len(dims)], prod(a.shape[d] for d in dims))
+    before, after = np.ones_like(rows, order="C"), np.ones_like(rows, order="C")
+    np.multiply.accumulate(rows[..., :-1], -1, out=before[..., 1:])
+    np.multiply.accumulate(rows[..., :0:-1], -1, out=after[..., -2::-1])
+    found = (before * after).reshape(turned.shape).transpose(np.argsort(order))
+    return narrow(row_major(found), a.dtype)
+
+
 KERNELS = {
     "sum": _small_first(sum_kernel, np.add.reduce),
     "prod": _accumulated(np.multiply.reduce),
+    "prod_of_others": prod_of_others,
     "amax": _reduced(np.maximum.reduce),
     "amin": _reduced(np.minimum.reduce),
     "all": _reduced(np.logical_and.reduce),
