@@ -41,7 +41,7 @@ def view(a: Array, shape: tuple[int, ...]) -> Array:
     # A copy hides behind a base of its own; asking NumPy with copy=False takes twice as long.
     if base is a or base is a.base:
         return r
-    raise ValueError("the strides of the array do not allow that shape")
+    raise ValueError("cannot view an array of such strides in that shape")
 
 
 def expand(a: Array, shape: tuple[int, ...]) -> Array:
