@@ -41,7 +41,6 @@ DIFFERENCES = {
     r"beta=0\)": CONSTANT,
     r"rounding_mode='floor'": CONSTANT,
     r"x\.(eq|ne|lt|le|gt|ge)_\(": CONSTANT,
-    r"grid_sample.*(1, 1, True\)|nearest).* \| .*(constant|none)$": CONSTANT + "  So are places.",
     r"rounding_mode='trunc'": "The quotient, which is rounded, is differentiated.",
     r"\bpow_?\((x, )?0\)": "The gradient of a power, which the exponent makes zero.",
     r"\bremainder": "Whole quotients have no history; PyTorch's have one whose gradient is zero.",

@@ -304,7 +304,7 @@ _OPEN = frozenset(
         ),
         *("conv3d", "conv3d_input_grad", "conv3d_weight_grad", "ctc_loss", "ctc_loss_backward"),
         *("gru_sequence_backward", "lstm_sequence_backward", "rnn_sequence_backward"),
-        *("tap_dot", "tap_spread", "tap_sum"),
+        *("grid_slopes", "grid_spread", "grid_values", "tap_dot", "tap_spread", "tap_sum"),
         *("complex", "imag", "sgn", "fft_c2r"),
         *(
             "determinant",

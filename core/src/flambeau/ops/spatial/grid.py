@@ -1,113 +1,202 @@
 """Sampling of images and volumes at the points of a grid, and affine grids.
 
-The canonical ops are one trilinear form of gradients, weights and elements: each is a derivative of
-the others.
+Of the three canonical ops each is a derivative of the others, as their weights may be derivatives:
+`orders` says how often in each coordinate, that of the first dimension first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
-from flambeau._types import dtype as D
-from flambeau.ops.creation.creation import ones_like, zeros, zeros_like
+from flambeau.ops.creation.creation import ones_like, zeros
 from flambeau.ops.creation.ranges import linspace
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
-from flambeau.ops.indices.indexing import _gather, _scatter_add
 from flambeau.ops.layers.activation import wide
-from flambeau.ops.pointwise.elementwise import where
-from flambeau.ops.shapes.movement import cat, stack
+from flambeau.ops.shapes.movement import stack
+from flambeau.ops.spatial.grid_taps import (
+    BICUBIC,
+    BILINEAR,
+    BORDER,
+    NEAREST,
+    REFLECTION,
+    ZEROS,
+    _tap_dot,
+    _tap_spread,
+    _tap_sum,
+    bordered,
+    tapped,
+)
 
-_BILINEAR, _NEAREST, _BICUBIC = range(3)
-_ZEROS, _BORDER, _REFLECTION = range(3)
 
-Tap = tuple[Tensor, Tensor | None]  # positions along a dimension, whole numbers, and weights
+def _samples(S: Any, arguments: Callable[..., tuple[Any, ...]]) -> list[Any]:
+    """Samples by ``arguments(image, values, grid, size, *how)``: points in and around the image."""
+    found = []
+    for size, mode, padding, align, orders in [
+        ((3, 4), BILINEAR, ZEROS, False, (0, 0)),
+        ((3, 4), BILINEAR, BORDER, True, (0, 0)),
+        ((2, 3), BILINEAR, REFLECTION, False, (0, 1)),
+        ((3, 3), NEAREST, REFLECTION, True, (0, 0)),
+        ((3, 4), BICUBIC, ZEROS, False, (0, 0)),
+        ((4, 3), BICUBIC, REFLECTION, True, (1, 0)),
+        ((2, 3, 2), BILINEAR, ZEROS, False, (0, 0, 0)),
+        ((2, 2, 3), BILINEAR, BORDER, False, (1, 0, 0)),
+        ((2, 3, 2), NEAREST, BORDER, True, (0, 0, 0)),
+    ]:
+        rank = len(size)
+        out = (2, 3, 1)[:rank]
+        grid = S.Arr((2, *out, rank), low=-1.3, high=1.3, seed=159)  # far from every kink
+        name = f"mode {mode}, padding {padding}, {rank} dimensions, orders {orders}"
+        given = S.Arr((2, 2, *size)), S.Arr((2, 2, *out), seed=1), grid, size
+        call = arguments(*given, mode, padding, align, orders)
+        found.append(S.Sample(call, name, True))
+    return found
 
 
-def _taken(planes: Tensor, index: Tensor) -> Tensor:
-    """The elements of (N, C, P) at (N, T, Q), as (N, C, T, Q)."""
-    n, c, _ = planes.shape
-    _, t, q = index.shape
-    flat = index.reshape((n, 1, t * q)).expand((n, c, t * q))
-    return _gather(planes, 2, flat).reshape((n, c, t, q))
+def _derived(orders: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """`orders` after one more derivative in each coordinate, which come last dimension first."""
+    places = range(len(orders) - 1, -1, -1)
+    return [(*orders[:d], orders[d] + 1, *orders[d + 1 :]) for d in places]
+
+
+def _over_coordinates(F: Any, g: Any, orders: tuple[int, ...], term: Any) -> Any:
+    """The sum of the terms of all coordinates, of ``g[:, None, ..., k]`` and the orders for it."""
+    total, shape = None, (g.shape[0], 1, *g.shape[1:-1])
+    lead = tuple(slice(0, n, 1) for n in g.shape[:-1])
+    for k, one in enumerate(_derived(orders)):
+        part = term(F.reshape(F.slice(g, (*lead, k)), shape), one)
+        total = part if total is None else F.add(total, part)
+    return total
 
 
 @composite(title="GridSamplerBackward0")
-def _tap_sum(planes: Tensor, index: Tensor, weight: Tensor) -> Tensor:
-    """y[n, c, q] = Σ_t weight[n, t, q] · planes[n, c, index[n, t, q]]."""
-    total = (wide(_taken(planes, index)) * wide(weight).unsqueeze(1)).sum(2)
-    return cast(total, planes.dtype)
+def _grid_values(
+    input: Tensor,
+    grid: Tensor,
+    mode: int,
+    padding: int,
+    align: bool,
+    orders: tuple[int, ...],
+) -> Tensor:
+    """The values of `input` at the points of `grid`, see `grid_sampler`, or derivatives of them."""
+    n, c, *size = input.shape
+    index, weight = tapped(grid, size, mode, padding, align, orders)
+    # One more element, of 0, is what points outside read: not even a nan at 0 weight leaks there.
+    planes = bordered(wide(input), n, c, prod(size))
+    return cast(_tap_sum.run(planes, index, weight), input.dtype).reshape((n, c, *grid.shape[1:-1]))
 
 
-_tap_sum.jointly("planes", "weight")
+_grid_values.jointly("input", "grid")
 
 
-@_tap_sum.gradient("planes")
-def _(F, g, planes_shape, index, weight):
-    return F.tap_spread(g, index, weight, planes_shape[2])
+@_grid_values.gradient("input")
+def _(F, g, input_shape, grid, mode, padding, align, orders):
+    return F.grid_spread(g, grid, tuple(input_shape[2:]), mode, padding, align, orders)
 
 
-@_tap_sum.gradient("weight")
-def _(F, g, planes, index):
-    return F.tap_dot(g, planes, index)
+@_grid_values.gradient("grid")
+def _(F, g, input, grid, mode, padding, align, orders):
+    return F.grid_slopes(g, input, grid, mode, padding, align, orders)
 
 
-@_tap_sum.gradient("index")
-def _(F, g):
-    return None
-
-
-@composite(title="GridSamplerBackwardBackward0")
-def _tap_spread(grad: Tensor, index: Tensor, weight: Tensor, size: int) -> Tensor:
-    """The adjoint of `tap_sum` in its planes, of `size` elements each."""
-    n, c, q = grad.shape
-    parts = wide(grad).unsqueeze(2) * wide(weight).unsqueeze(1)
-    flat = index.reshape((n, 1, index.shape[1] * q)).expand((n, c, index.shape[1] * q))
-    empty = zeros((n, c, size), dtype=parts.dtype, device=grad.device)
-    return cast(_scatter_add(empty, 2, flat, parts.reshape(flat.shape)), grad.dtype)
-
-
-@_tap_spread.gradient("grad")
-def _(F, g, index, weight):
-    return F.tap_sum(g, index, weight)
-
-
-@_tap_spread.gradient("weight")
-def _(F, g, grad, index):
-    return F.tap_dot(grad, g, index)
-
-
-@_tap_spread.gradient("index")
-def _(F, g):
-    return None
+@_grid_values.samples
+def _(S):
+    return _samples(S, lambda image, values, grid, _, *how: (image, grid, *how))
 
 
 @composite(title="GridSamplerBackwardBackward0")
-def _tap_dot(grad: Tensor, planes: Tensor, index: Tensor) -> Tensor:
-    """The adjoint of `tap_sum` in its weights: Σ_c grad[n, c, q] · planes[n, c, index[n, t, q]]."""
-    total = (wide(grad).unsqueeze(2) * wide(_taken(planes, index))).sum(1)
-    return cast(total, grad.dtype)
+def _grid_spread(
+    grad: Tensor,
+    grid: Tensor,
+    size: tuple[int, ...],
+    mode: int,
+    padding: int,
+    align: bool,
+    orders: tuple[int, ...],
+) -> Tensor:
+    """The adjoint of `grid_values` in its input, whose images or volumes are of this size."""
+    n, c, *_ = grad.shape
+    index, weight = tapped(grid, size, mode, padding, align, orders)
+    g = wide(grad).reshape((n, c, index.shape[2]))
+    planes = _tap_spread.run(g, index, weight, prod(size) + 1)
+    return cast(planes[:, :, : prod(size)], grad.dtype).reshape((n, c, *size))
 
 
-@_tap_dot.gradient("grad")
-def _(F, g, planes, index):
-    return F.tap_sum(planes, index, g)
+@_grid_spread.gradient("grad")
+def _(F, g, grid, mode, padding, align, orders):
+    return F.grid_values(g, grid, mode, padding, align, orders)
 
 
-@_tap_dot.gradient("planes")
-def _(F, g, grad, planes_shape, index):
-    return F.tap_spread(grad, index, g, planes_shape[2])
+@_grid_spread.gradient("grid")
+def _(F, g, grad, grid, mode, padding, align, orders):
+    return F.grid_slopes(grad, g, grid, mode, padding, align, orders)
 
 
-@_tap_dot.gradient("index")
-def _(F, g):
-    return None
+@_grid_spread.samples
+def _(S):
+    return _samples(S, lambda image, values, grid, size, *how: (values, grid, size, *how))
+
+
+@composite(title="GridSamplerBackwardBackward0")
+def _grid_slopes(
+    grad: Tensor,
+    input: Tensor,
+    grid: Tensor,
+    mode: int,
+    padding: int,
+    align: bool,
+    orders: tuple[int, ...],
+) -> Tensor:
+    """The adjoint of `grid_values` in its grid: Σ_c grad · the derivative in each coordinate."""
+    n, c, *size = input.shape
+    planes = bordered(wide(input), n, c, prod(size))
+    found = []
+    for one in _derived(orders):
+        index, weight = tapped(grid, size, mode, padding, align, one)
+        dots = _tap_dot.run(wide(grad).reshape((n, c, index.shape[2])), planes, index)
+        found.append((dots * weight).sum(1).reshape(grid.shape[:-1]))
+    return cast(stack(found, -1), grid.dtype)
+
+
+@_grid_slopes.gradient("grad")
+def _(F, g, input, grid, mode, padding, align, orders):
+    return _over_coordinates(
+        F,
+        g,
+        orders,
+        lambda part, one: F.mul(F.grid_values(input, grid, mode, padding, align, one), part),
+    )
+
+
+@_grid_slopes.gradient("input")
+def _(F, g, grad, input_shape, grid, mode, padding, align, orders):
+    size = tuple(input_shape[2:])
+    return _over_coordinates(
+        F,
+        g,
+        orders,
+        lambda part, one: F.grid_spread(F.mul(grad, part), grid, size, mode, padding, align, one),
+    )
+
+
+@_grid_slopes.gradient("grid")
+def _(F, g, grad, input, grid, mode, padding, align, orders):
+    return _over_coordinates(
+        F,
+        g,
+        orders,
+        lambda part, one: F.grid_slopes(F.mul(grad, part), input, grid, mode, padding, align, one),
+    )
+
+
+@_grid_slopes.samples
+def _(S):
+    return _samples(S, lambda image, values, grid, _, *how: (values, image, grid, *how))
 
 
 @public(method=False)
@@ -140,19 +229,8 @@ def grid_sampler(
         need_tensor(grid, "grid_sampler", "grid"),
     )
     _check(x, points, interpolation_mode)
-    n, c, *size = x.shape
-    out = points.shape[1:-1]
-    rank = len(size)
-    taps = [
-        _taps(points[..., rank - 1 - d], m, interpolation_mode, padding_mode, bool(align_corners))
-        for d, m in enumerate(size)
-    ]
-    # One more element, of 0, is what points outside read: not even a nan at 0 weight leaks there.
-    border = zeros((n, c, 1), dtype=x.dtype, device=x.device)
-    planes = cat([x.reshape((n, c, prod(size))), border], 2)
-    chosen = [_combined(size, one) for one in product(*taps)]
-    index, weight = (cat(list(parts), 1) for parts in zip(*chosen, strict=True))
-    return _tap_sum.run(planes, index, weight).reshape((n, c, *out))
+    how = int(interpolation_mode), int(padding_mode), bool(align_corners)
+    return _grid_values.run(x, points, *how, (0,) * (x.dim() - 2))
 
 
 @public(method=False)
@@ -230,77 +308,6 @@ def _axis(count: int, align: bool, like: Tensor) -> Tensor:
     return ends if align else ends * ((count - 1) / count)
 
 
-def _taps(at: Tensor, size: int, mode: int, padding: int, align: bool) -> list[Tap]:
-    """Where along one dimension to read for every point, and the weights."""
-    n = at.shape[0]
-    at = at.reshape((n, 1, prod(at.shape[1:])))
-    at = (at + 1) / 2 * (size - 1) if align else ((at + 1) * size - 1) / 2
-    if mode != _BICUBIC:
-        at = _inside(at, size, padding, align)
-    if mode == _NEAREST:
-        return [(at.round(), None)]
-    low = at.floor()
-    part = at - low.detach()
-    if mode == _BILINEAR:
-        return [(low, 1 - part), (low + 1, part)]
-    return [
-        (_inside(low + (k - 1), size, padding, align), weight)
-        for k, weight in enumerate(_cubic_weights(part))
-    ]
-
-
-def _cubic_weights(t: Tensor) -> list[Tensor]:
-    a = -0.75
-
-    def near(x: Tensor) -> Tensor:
-        return ((a + 2) * x - (a + 3)) * x * x + 1
-
-    def far(x: Tensor) -> Tensor:
-        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
-
-
-def _inside(at: Tensor, size: int, padding: int, align: bool) -> Tensor:
-    """Positions after what the padding does to those outside."""
-    if padding == _ZEROS:
-        return at
-    if padding == _REFLECTION:
-        at = _reflected(at, size, align)
-    zero = zeros_like(at)
-    at = where(at > 0, at, zero)  # nan becomes 0, as in PyTorch
-    return where(at < size - 1, at, zero + (size - 1))
-
-
-def _reflected(at: Tensor, size: int, align: bool) -> Tensor:
-    """Positions mirrored at the first and last centre (`align`) or border until they are inside."""
-    low, span = (0.0, float(size - 1)) if align else (-0.5, float(size))
-    if span == 0:
-        return zeros_like(at)
-    distance = (at - low).abs()
-    rest = distance.fmod(span)
-    odd = (distance.detach() / span).floor() % 2 == 1
-    return where(odd, span - rest, rest) + low
-
-
-def _combined(size: Sequence[int], chosen: Sequence[Tap]) -> tuple[Tensor, Tensor]:
-    """Indices and weights (N, 1, points) of one combination of taps.
-
-    The index past the last element stands for all that lies outside.
-    """
-    flat: Any = 0
-    inside: Any = True
-    weight = None
-    for (at, factor), m in zip(chosen, size, strict=True):
-        here = (at >= 0) & (at < m)
-        index = cast(where(here, at, zeros_like(at)).detach(), D.int64)
-        flat, inside = flat * m + index, here & inside
-        if factor is not None:
-            weight = factor if weight is None else weight * factor
-    outside = zeros_like(flat) + prod(size)
-    return where(inside, flat, outside), ones_like(chosen[0][0]) if weight is None else weight
-
-
 def _check_rank(where: str, input: Tensor, rank: int) -> None:
     if need_tensor(input, where, "input").dim() != rank:
         raise RuntimeError(f"{where}(): expected {rank}D input, but got {list(input.shape)}")
@@ -333,7 +340,7 @@ def _check(x: Tensor, grid: Tensor, mode: int) -> None:
             "grid_sampler(): expected input to have non-empty spatial dimensions, but input has "
             f"sizes {list(x.shape)}"
         )
-    if mode == _BICUBIC and rank == 3:
+    if mode == BICUBIC and rank == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if x.dtype is not grid.dtype:
         raise RuntimeError(
