@@ -33,7 +33,6 @@ DIFFERENCES = {
     r"mode=\"(reflect|replicate)\"": PARTS,
     r"\bstft": PARTS + "  It reflects its input at both ends.",
     r"fractional_max_pool": PARTS,
-    r"\bgroup_norm": PARTS,
     r"F\.multi(label)?_margin_loss": PARTS + "  It cannot be differentiated twice.",
     r"(cdist|pdist)\(.*\b0\)": PARTS + "  It cannot be differentiated twice.",
     r"conv_transpose\dd.* (constant; --\+; -\+-|-\+-; \+--; constant)$": "The bias is added.",

@@ -32,5 +32,11 @@ const Row loss_rows[] = {
     {"cross_entropy_f64", "wwwrriii", "t01,t,t,t01,d0", cross_entropy_f64},
     {"cross_entropy_backward_f32", "wrrrriii", "t01,t,t01,d0,t", cross_entropy_backward_f32},
     {"cross_entropy_backward_f64", "wrrrriii", "t01,t,t01,d0,t", cross_entropy_backward_f64},
+    {"cross_entropy_planes_backward_f32", "wrrrriiii", "t012,t,t012,d02,t", cross_entropy_planes_backward_f32},
+    {"cross_entropy_planes_backward_f64", "wrrrriiii", "t012,t,t012,d02,t", cross_entropy_planes_backward_f64},
+    {"nll_loss_f32", "wwrroiiiiii", "t3,t,t012,d02,t1", nll_loss_f32},
+    {"nll_loss_f64", "wwrroiiiiii", "t3,t,t012,d02,t1", nll_loss_f64},
+    {"nll_loss_backward_f32", "wrroriiiiii", "t012,t3,d02,t1,t", nll_loss_backward_f32},
+    {"nll_loss_backward_f64", "wrroriiiiii", "t012,t3,d02,t1,t", nll_loss_backward_f64},
     {NULL, NULL, NULL, NULL},
 };

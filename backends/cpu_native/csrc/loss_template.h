@@ -1,4 +1,7 @@
-/* Cross-entropy of rows of scores. */
+/* Cross-entropy of rows of scores, and the losses of logarithms of probabilities.
+
+   Where classes lie `inner` elements behind one another, as those of images do, rows are counted as pixels of
+   all planes are: row r is pixel r % inner of image r / inner. */
 
 typedef struct {
     T *out;
@@ -8,16 +11,47 @@ typedef struct {
     T share;
 } NAME(Classes);
 
+typedef struct {
+    T *out;
+    const T *x, *weight;
+    const int64_t *target;
+    int64_t n, inner, ignore;
+    T share;
+} NAME(Planes);
+
 static void NAME(cross_entropy_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Classes) *c = context;
     NAME(log_softmax_rows)(c->out + begin * c->n, c->x + begin * c->n, end - begin, c->n);
 }
 
 static int NAME(targets_fit)(const Args *k, const NAME(Classes) * c) {
+    if (lie_within(c->target, k->n[0], c->n)) return 1;
     for (int64_t row = 0; row < k->n[0]; row++)
         if (c->target[row] != c->ignore && !in_range(k, c->target + row, 1, c->n)) return 0;
     return 1;
 }
+
+static int NAME(classes_fit)(const Args *k, const NAME(Planes) * c, int64_t rows) {
+    if (lie_within(c->target, rows, c->n)) return 1;
+    for (int64_t row = 0; row < rows; row++)
+        if (c->target[row] != c->ignore && !in_range(k, c->target + row, 1, c->n)) return 0;
+    return 1;
+}
+
+/* For each row that counts its class and the place of that; for each other one without. */
+#define EACH_ROW(c, rows, one, other)                                                  \
+    for (int64_t row = 0, image = 0; row < (rows); image++) {                          \
+        const int64_t first = image * (c).n * (c).inner;                               \
+        for (int64_t i = 0; i < (c).inner && row < (rows); i++, row++) {               \
+            const uint64_t target = place_of((c).target + row);                        \
+            if (target == (uint64_t)(c).ignore || target >= (uint64_t)(c).n) {         \
+                other;                                                                 \
+                continue;                                                              \
+            }                                                                          \
+            const int64_t at = first + (int64_t)target * (c).inner + i;                \
+            one;                                                                       \
+        }                                                                              \
+    }
 
 /* The mean of -log_probs[target] over the rows that count, and their number. */
 static void NAME(cross_entropy)(const Args *k) {
@@ -60,3 +94,66 @@ static void NAME(cross_entropy_backward)(const Args *k) {
     if (!NAME(targets_fit)(k, &c)) return;
     split(NAME(cross_entropy_backward_step), &c, k->n[0], team(k, k->n[0] * c.n));
 }
+
+/* Cross-entropy's gradient where classes are planes: the image of each pixel by itself. */
+static void NAME(cross_entropy_planes_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Planes) *c = context;
+    const int64_t n = c->n, inner = c->inner;
+    for (int64_t image = begin; image < end; image++) {
+        const T *x = c->x + image * n * inner;
+        T *out = c->out + image * n * inner;
+        NAME(exp_times)(out, x, n * inner, c->share);
+        for (int64_t i = 0; i < inner; i++) {
+            const uint64_t target = place_of(c->target + image * inner + i);
+            if (target == (uint64_t)c->ignore || target >= (uint64_t)n) {
+                for (int64_t j = 0; j < n; j++) out[j * inner + i] = 0;
+                continue;
+            }
+            out[(int64_t)target * inner + i] -= c->share;
+        }
+    }
+}
+
+static void NAME(cross_entropy_planes_backward)(const Args *k) {
+    const T grad = *(const T *)k->p[1], count = *(const T *)k->p[4];
+    NAME(Planes) c = {.out = k->p[0], .x = k->p[2], .target = k->p[3], .n = k->n[1],
+                      .inner = k->n[2], .ignore = k->n[3], .share = grad / count};
+    if (!NAME(classes_fit)(k, &c, k->n[0] * c.inner)) return;
+    split(NAME(cross_entropy_planes_step), &c, k->n[0], team(k, k->n[0] * c.n * c.inner));
+}
+
+/* What is made of the rows: 0 for each by itself, 1 for their sum, 2 for their mean by weight. */
+static void NAME(nll_loss)(const Args *k) {
+    NAME(Planes) c = {.out = k->p[0], .x = k->p[2], .target = k->p[3], .weight = k->p[4],
+                      .n = k->n[1], .inner = k->n[2], .ignore = k->n[5]};
+    const int64_t rows = k->n[0] * c.inner, places = k->n[3], kind = k->n[4];
+    if (!NAME(classes_fit)(k, &c, rows)) return;
+    double sum = 0, weights = 0;
+    if (kind == 0) {
+        EACH_ROW(c, places < rows ? places : rows,
+                 c.out[row] = c.weight != NULL ? -c.x[at] * c.weight[target] : -c.x[at], c.out[row] = 0)
+    } else if (c.weight != NULL) {
+        EACH_ROW(c, rows, (sum -= (double)(c.x[at] * c.weight[target]), weights += (double)c.weight[target]), (void)0)
+    } else {
+        EACH_ROW(c, rows, (sum -= (double)c.x[at], weights += 1), (void)0)
+    }
+    if (kind != 0 && places > 0) c.out[0] = (T)(kind == 2 ? sum / weights : sum);
+    *(T *)k->p[1] = kind == 0 ? 0 : (T)weights;
+}
+
+static void NAME(nll_loss_backward)(const Args *k) {
+    NAME(Planes) c = {.out = k->p[0], .target = k->p[2], .weight = k->p[3], .n = k->n[1],
+                      .inner = k->n[2], .ignore = k->n[5]};
+    const T *grad = k->p[1], total = *(const T *)k->p[4];
+    const int64_t rows = k->n[0] * c.inner, places = k->n[3], kind = k->n[4];
+    if (!NAME(classes_fit)(k, &c, rows) || places < 1) return;
+    memset(c.out, 0, (size_t)(rows * c.n) * sizeof(T));
+    const T all = kind == 2 ? -grad[0] / total : -grad[0];
+    if (kind == 0) {
+        EACH_ROW(c, places < rows ? places : rows, c.out[at] = c.weight != NULL ? -grad[row] * c.weight[target] : -grad[row],
+                 (void)0)
+    } else {
+        EACH_ROW(c, rows, c.out[at] = c.weight != NULL ? all * c.weight[target] : all, (void)0)
+    }
+}
+#undef EACH_ROW

@@ -123,6 +123,8 @@ NORMALIZATION |= {
 _LOG_PROBS = Arr((4, 3), low=-3, high=-0.25)
 _TARGET = Arr((4,), int64, kind="literal", literal=(2, 0, 1, 2))
 _IGNORING = Arr((4,), int64, kind="literal", literal=(2, -100, 1, -100))
+_PLANES = Arr((2, 2, 3), low=-3, high=-0.25)
+_OF_PLANES = Arr((2, 2), int64, kind="literal", literal=(2, -100, 1, 0))
 _CLASS_WEIGHT = Arr((3,), low=0.5, high=2, seed=8, fixed=True)
 _ONE = Arr((), kind="literal", literal=(1.0,), fixed=True)
 _FOUR = Arr((), kind="literal", literal=(4.0,), fixed=True)
@@ -136,12 +138,14 @@ LOSS = {
         Sample((_LOG_PROBS, _IGNORING, _CLASS_WEIGHT, "sum", -100), "ignoring, sum", True),
         Sample((_LOG_PROBS, _IGNORING, None, "none", -100), "each", True),
         Sample((_LOG_PROBS, _TARGET, None, "mean", 1), "ignoring a class", True),
+        Sample((_PLANES, _OF_PLANES, _CLASS_WEIGHT, "none", -100), "planes", True),
         Sample(
             (Arr((3,), low=-3, high=-0.25), indices((), 3), None, "mean", -100), "one row", True
         ),
     ],
     "nll_loss_backward": [
         Sample((Arr(()), (4, 3), _TARGET, None, "mean", -100, _FOUR), "mean", True),
+        Sample((Arr(()), (2, 2, 3), _OF_PLANES, None, "mean", -100, _THREE), "planes", True),
         Sample((Arr(()), (4, 3), _IGNORING, None, "mean", -100, _TWO), "ignoring", True),
         Sample((Arr(()), (4, 3), _TARGET, _CLASS_WEIGHT, "sum", -100, _FOUR), "weighted sum", True),
         Sample((Arr((4,)), (4, 3), _IGNORING, None, "none", -100, _TWO), "each", True),

@@ -31,7 +31,6 @@ def nll_loss(
     Rows whose target is `ignore_index` give 0 and have no weight.
     """
     dtype = log_probs.dtype
-    single = log_probs.ndim == 1
     table, classes = wide(log_probs).reshape(-1, log_probs.shape[-1]), target.reshape(-1)
     rows, chosen, values = _pick(table, classes, ignore_index)
     if weight is None:
@@ -43,7 +42,7 @@ def nll_loss(
     if reduction == "none":
         loss = np.zeros(classes.size, table.dtype)
         loss[rows] = values
-        loss = loss.reshape(()) if single else loss
+        loss = loss.reshape(target.shape)
         total_weight = table.dtype.type(0)
     else:
         loss = np.add.reduce(values)

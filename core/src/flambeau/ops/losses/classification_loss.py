@@ -207,10 +207,14 @@ def nll_loss(
     if weight is not None and need_tensor(weight, "nll_loss", "weight").requires_grad:
         raise RuntimeError(_CLASS_WEIGHT)
     classes = class_targets("nll_loss", x, target, weight, ignore_index)
-    rows = x if x.dim() <= 2 else _rows(x)
-    classes = classes.reshape((-1,) if x.dim() > 1 else ())
-    loss = _nll_loss.run(rows, classes, weight, reduction, ignore_index)[0]
-    return loss.reshape(target.shape) if reduction == "none" and x.dim() > 1 else loss
+    rank = len(x._a.shape)
+    rows = x if rank <= 2 else _classes_last(x)
+    if rank == 1:
+        classes = classes.reshape(())
+    elif rank == 2 and len(classes._a.shape) != 1:
+        classes = classes.reshape((-1,))
+    loss = _nll_loss.head(rows, classes, weight, reduction, ignore_index)
+    return loss.reshape(target.shape) if reduction == "none" and rank == 2 else loss
 
 
 @public(method=False)
@@ -250,8 +254,8 @@ def cross_entropy(
     if reduction == "mean" and weight is None and not label_smoothing:
         t = class_targets("cross_entropy", x, t, None, ignore_index)
         rank = len(x._a.shape)
-        rows = x if rank == 2 else x.unsqueeze(0) if rank == 1 else _rows(x)
-        flat = t if len(t._a.shape) == 1 else t.reshape((-1,))
+        rows = x if rank == 2 else x.unsqueeze(0) if rank == 1 else _classes_last(x)
+        flat = t if rank > 2 or len(t._a.shape) == 1 else t.reshape((-1,))
         return _cross_entropy.head(rows, flat, ignore_index)
     log_probs = log_softmax(x, min(1, x.dim() - 1)) if x.dim() else x
     loss = nll_loss(log_probs, t, weight, reduction, ignore_index)
@@ -326,9 +330,8 @@ def _check_class_weight(x: Tensor, weight: Tensor, classes: int) -> None:
         )
 
 
-def _rows(x: Tensor) -> Tensor:
-    """(N, C, d1, ...) as (N·d1·..., C), in the order of the target's elements."""
-    return x.movedim(1, -1).reshape((-1, x.shape[1]))
+def _classes_last(x: Tensor) -> Tensor:
+    return x.permute((0, *range(2, x.dim()), 1))
 
 
 def _along_classes(weight: Tensor, x: Tensor) -> Tensor:
