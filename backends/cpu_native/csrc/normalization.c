@@ -21,7 +21,7 @@ static void group_norm_backward_step_f64(const void *context, int64_t begin, int
 
 static void group_norm_step_f32(const void *context, int64_t begin, int64_t end) {
 #if HAS_AVX512
-    if (has_avx512()) {
+    if (((const Norm_f32 *)context)->n > 1 && has_avx512()) {
         group_norm_vectors(context, begin, end);
         return;
     }
@@ -31,7 +31,7 @@ static void group_norm_step_f32(const void *context, int64_t begin, int64_t end)
 
 static void group_norm_backward_step_f32(const void *context, int64_t begin, int64_t end) {
 #if HAS_AVX512
-    if (has_avx512()) {
+    if (((const Norm_f32 *)context)->n > 1 && has_avx512()) {
         group_norm_backward_vectors(context, begin, end);
         return;
     }

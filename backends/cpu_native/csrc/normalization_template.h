@@ -270,7 +270,8 @@ static void NAME(batch_norm_backward)(const Args *k) {
     split(NAME(batch_norm_backward_step), &c, c.channels, team(k, c.images * c.channels * c.n));
 }
 
-/* Groups of `each` neighbouring planes of n elements, which are rows to take statistics of. */
+/* Groups of `each` neighbouring planes of n elements, which are rows to take statistics of.  Planes of one
+   element are channels side by side. */
 WIDE static void NAME(group_norm_portable)(const void *context, int64_t begin, int64_t end) {
     const NAME(Norm) *c = context;
     const int64_t n = c->n, each = c->each;
@@ -278,12 +279,24 @@ WIDE static void NAME(group_norm_portable)(const void *context, int64_t begin, i
     for (int64_t row = begin; row < end; row++) {
         const T *x = c->x + row * each * n;
         double sums[2];
-        NAME(total_of_planes)(x, x, each, n, n, 0, sums);
+        const int64_t planes = n == 1 ? 1 : each, size = n == 1 ? each : n;
+        NAME(total_of_planes)(x, x, planes, size, size, 0, sums);
         const T mean = (T)(sums[0] / count);
-        NAME(squares_of_planes)(x, x, each, n, n, mean, sums);
+        NAME(squares_of_planes)(x, x, planes, size, size, mean, sums);
         const T invstd = (T)(1 / sqrt(sums[0] / count + c->eps));
         c->mean[row] = mean;
         c->invstd[row] = invstd;
+        if (n == 1) {
+            const int64_t first = row % c->groups * each;
+            const T *weight = c->weight, *bias = c->bias;
+            T *restrict to = c->out + row * each;
+#pragma omp simd
+            for (int64_t i = 0; i < each; i++) {
+                const T scale = weight != NULL ? invstd * weight[first + i] : invstd;
+                to[i] = (x[i] - mean) * scale + (bias != NULL ? bias[first + i] : 0);
+            }
+            continue;
+        }
         for (int64_t i = 0; i < each; i++) {
             const int64_t channel = row % c->groups * each + i;
             const T *restrict from = x + i * n;
@@ -303,6 +316,27 @@ WIDE static void NAME(group_norm_backward_portable)(const void *context, int64_t
         const T mean = c->mean[row], invstd = c->invstd[row];
         const int64_t first = row % c->groups * each;
         double sum = 0, dot = 0;
+        if (n == 1) {
+            const T *restrict a = c->x + row * each, *restrict b = c->g + row * each, *weight = c->weight;
+            T *restrict to = c->out + row * each;
+            double *restrict sums = c->sums + 2 * row * each;
+#pragma omp simd reduction(+ : sum, dot)
+            for (int64_t i = 0; i < each; i++) {
+                const double g = (double)b[i], h = g * (double)((a[i] - mean) * invstd);
+                const double by = weight != NULL ? (double)weight[first + i] : 1;
+                sums[2 * i] = g;
+                sums[2 * i + 1] = h;
+                sum += by * g;
+                dot += by * h;
+            }
+            const T centre = (T)(sum / count), slope = (T)(dot / count * (double)invstd);
+#pragma omp simd
+            for (int64_t i = 0; i < each; i++) {
+                const T p = weight != NULL ? b[i] * weight[first + i] : b[i];
+                to[i] = invstd * (p - centre - (a[i] - mean) * slope);
+            }
+            continue;
+        }
         for (int64_t i = 0; i < each; i++) {
             const int64_t plane = row * each + i;
             double *sums = c->sums + 2 * plane;

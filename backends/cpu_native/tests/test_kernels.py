@@ -623,7 +623,7 @@ PIXELS = [
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("affine", [False, True])
-@pytest.mark.parametrize("shape", [*PIXELS, (5000, 3), (40, 300)])
+@pytest.mark.parametrize("shape", [*PIXELS, (5000, 3), (40, 300), (64, 33), (2, 51), (101, 1)])
 def test_batch_norm_of_channels_side_by_side(shape, affine, dtype):
     x, g = numbers(shape, dtype) + dtype(5), numbers(shape, dtype, 1)
     if len(shape) > 2:

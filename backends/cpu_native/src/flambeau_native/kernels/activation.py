@@ -21,6 +21,7 @@ from flambeau_native.kernels._common import (
 )
 from flambeau_numpy.casts import compared
 
+LEAST_PLANE = 512  # elements of an image by itself, where all have one slope
 NARROW = 4  # columns, below which a matrix is turned before its softmax
 
 
@@ -102,7 +103,45 @@ def _make_logsumexp() -> Kernel:
     return prepared("logsumexp", "ass", prepare, otherwise("logsumexp"))
 
 
+def _planes(x: Array, weight: Array) -> tuple[int, int, int] | None:
+    """Images, channels and elements of a plane, of which each channel has a weight."""
+    shape, rank = x.shape, weight.ndim
+    if not x.size or weight.dtype != x.dtype:
+        return None
+    if weight.size == 1 and rank <= x.ndim:
+        each = x.size // shape[0] if shape else 1
+        return (shape[0], 1, each) if each >= LEAST_PLANE else (1, 1, x.size)
+    if rank and rank == x.ndim - 1 and weight.shape == (shape[1], *[1] * (rank - 1)):
+        return shape[0], shape[1], prod(shape[2:])
+    return None
+
+
+def _make_prelu() -> Kernel:
+    find = compiled("prelu").get
+
+    def prepare(x: Array, weight: Array) -> object:
+        run, sizes = find(x.dtype), _planes(x, weight)
+        return run and sizes and (run, (form(x.shape, x.dtype),), sizes)
+
+    return prepared("prelu", "aa", prepare, otherwise("prelu"))
+
+
+def _make_prelu_gradient(name: str) -> Kernel:
+    find = compiled(name).get
+
+    def prepare(grad: Array, x: Array, weight: Array) -> object:
+        run, sizes = find(x.dtype), _planes(x, weight)
+        if run is None or sizes is None or grad.dtype != x.dtype or grad.shape != x.shape:
+            return None
+        return run, (form(x.shape, x.dtype),), sizes
+
+    return prepared(name, "aaa", prepare, otherwise(name), packs=True)
+
+
 KERNELS: dict[str, Kernel] = {
+    "prelu": _make_prelu(),
+    "prelu_backward": _make_prelu_gradient("prelu_backward"),
+    "prelu_weight_grad": _make_prelu_gradient("prelu_weight_grad"),
     "relu": unary("relu"),
     "leaky_relu": unary("leaky_relu"),
     "leaky_relu_backward": binary("leaky_relu_backward"),

@@ -21,6 +21,7 @@ Sizes = tuple[int, ...]
 BLOCKS = 32  # at most so many partial sums of the gradients of weight and bias
 SMALLEST_PLANE = 8  # elements; many tinier ones are the NumPy kernel's business, which turns them
 FEW = 4096  # elements in all
+LEAST_MATRIX = 100  # elements, up to which columns are taken one by one
 LEAST_BLOCK = 64  # pixels
 
 
@@ -120,8 +121,8 @@ def _planes(x: Array) -> tuple[int, int, int] | None:
 
 
 def _is_matrix(x: Array) -> bool:
-    """Whether it is a large batch without sizes, whose channels lie side by side."""
-    return x.ndim == 2 and x.size > FEW
+    """Whether it is a batch without sizes, whose channels lie side by side."""
+    return x.ndim == 2 and x.size > LEAST_MATRIX
 
 
 def _of_pixels(x: Array, *others: Array | None) -> tuple[int, int, int] | None:
