@@ -96,6 +96,54 @@ def layer_norm_backward(
     return out, over_weight.astype(into, copy=False), over_bias.astype(into, copy=False)
 
 
+def group_norm(
+    layer: Layer, x: Array, weight: Array | None, bias: Array | None, groups: int, eps: float
+) -> Three:
+    """Groups are rows of a layer norm; weight and bias are of channels."""
+    batch, channels = x.shape[:2]
+    for what, vector in (("weight", weight), ("bias", bias)):
+        demand("group_norm", what, vector, (channels,))
+    rows, planes = _groups(layer, x, groups)
+    out, mean, invstd = layer_norm(layer, rows, None, None, rows.shape[1:], eps)
+    found = out.reshape(planes)
+    if weight is not None:
+        found = found * weight[:, None]
+    if bias is not None:
+        found = found + bias[:, None]
+    found = found.astype(x.dtype, copy=False).reshape(x.shape)
+    return found, mean.reshape(batch, groups), invstd.reshape(batch, groups)
+
+
+def group_norm_backward(
+    layer: Layer,
+    grad: Array,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    invstd: Array,
+    groups: int,
+) -> Three:
+    rows, planes = _groups(layer, x, groups)
+    g = layer.dense(grad).reshape(planes)
+    p = g if weight is None else g * weight[:, None]
+    kept = mean.reshape(-1, 1), invstd.reshape(-1, 1)
+    over, _, _ = layer_norm_backward(
+        layer, p.reshape(rows.shape), rows, None, *kept, rows.shape[1:]
+    )
+    normalised = ((rows - kept[0]) * kept[1]).reshape(planes)
+    into = x.dtype if weight is None else weight.dtype
+    sums = (terms.sum((0, 2)).astype(into, copy=False) for terms in (g * normalised, g))
+    return over.reshape(x.shape), *sums
+
+
+def _groups(layer: Layer, x: Array, groups: int) -> tuple[Array, tuple[int, int, int]]:
+    """The rows that are normalised, and the shape of the planes of channels."""
+    batch, channels = x.shape[:2]
+    size = prod(x.shape[2:])
+    rows = layer.dense(x).reshape(batch * groups, channels // groups * size)
+    return rows, (batch, channels, size)
+
+
 # An input is (images, channels, size) in memory; with the channels last it is a matrix with a
 # column per channel, as it is if it has no other dimensions.
 def laid_out(layer: Layer, x: Array, last: bool, kind: np.dtype) -> Array:
@@ -205,6 +253,8 @@ def batch_norm_backward(
 
 
 KERNELS: dict[str, Kernel] = {
+    "group_norm": group_norm,
+    "group_norm_backward": group_norm_backward,
     "layer_norm": layer_norm,
     "layer_norm_backward": layer_norm_backward,
     "batch_norm": batch_norm,
