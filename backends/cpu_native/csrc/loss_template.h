@@ -5,33 +5,18 @@
 
 typedef struct {
     T *out;
-    const T *x;
-    const int64_t *target;
-    int64_t n, ignore;
-    T share;
-} NAME(Classes);
-
-typedef struct {
-    T *out;
     const T *x, *weight;
     const int64_t *target;
     int64_t n, inner, ignore;
     T share;
-} NAME(Planes);
+} NAME(Classes);
 
 static void NAME(cross_entropy_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Classes) *c = context;
     NAME(log_softmax_rows)(c->out + begin * c->n, c->x + begin * c->n, end - begin, c->n);
 }
 
-static int NAME(targets_fit)(const Args *k, const NAME(Classes) * c) {
-    if (lie_within(c->target, k->n[0], c->n)) return 1;
-    for (int64_t row = 0; row < k->n[0]; row++)
-        if (c->target[row] != c->ignore && !in_range(k, c->target + row, 1, c->n)) return 0;
-    return 1;
-}
-
-static int NAME(classes_fit)(const Args *k, const NAME(Planes) * c, int64_t rows) {
+static int NAME(classes_fit)(const Args *k, const NAME(Classes) *c, int64_t rows) {
     if (lie_within(c->target, rows, c->n)) return 1;
     for (int64_t row = 0; row < rows; row++)
         if (c->target[row] != c->ignore && !in_range(k, c->target + row, 1, c->n)) return 0;
@@ -55,9 +40,9 @@ static int NAME(classes_fit)(const Args *k, const NAME(Planes) * c, int64_t rows
 
 /* The mean of -log_probs[target] over the rows that count, and their number. */
 static void NAME(cross_entropy)(const Args *k) {
-    NAME(Classes) c = {k->p[0], k->p[3], k->p[4], k->n[1], k->n[2], 0};
+    NAME(Classes) c = {.out = k->p[0], .x = k->p[3], .target = k->p[4], .n = k->n[1], .ignore = k->n[2]};
     int64_t rows = k->n[0], counted = 0;
-    if (!NAME(targets_fit)(k, &c)) return;
+    if (!NAME(classes_fit)(k, &c, k->n[0])) return;
     split(NAME(cross_entropy_step), &c, rows, team(k, rows * c.n));
     double total = 0;
     for (int64_t row = 0; row < rows; row++) {
@@ -90,14 +75,15 @@ WIDE static void NAME(cross_entropy_backward_step)(const void *context, int64_t 
 
 static void NAME(cross_entropy_backward)(const Args *k) {
     const T grad = *(const T *)k->p[1], count = *(const T *)k->p[4];
-    NAME(Classes) c = {k->p[0], k->p[2], k->p[3], k->n[1], k->n[2], grad / count};
-    if (!NAME(targets_fit)(k, &c)) return;
+    NAME(Classes) c = {.out = k->p[0], .x = k->p[2], .target = k->p[3], .n = k->n[1], .ignore = k->n[2],
+                       .share = grad / count};
+    if (!NAME(classes_fit)(k, &c, k->n[0])) return;
     split(NAME(cross_entropy_backward_step), &c, k->n[0], team(k, k->n[0] * c.n));
 }
 
 /* Cross-entropy's gradient where classes are planes: the image of each pixel by itself. */
 static void NAME(cross_entropy_planes_step)(const void *context, int64_t begin, int64_t end) {
-    const NAME(Planes) *c = context;
+    const NAME(Classes) *c = context;
     const int64_t n = c->n, inner = c->inner;
     for (int64_t image = begin; image < end; image++) {
         const T *x = c->x + image * n * inner;
@@ -116,15 +102,15 @@ static void NAME(cross_entropy_planes_step)(const void *context, int64_t begin, 
 
 static void NAME(cross_entropy_planes_backward)(const Args *k) {
     const T grad = *(const T *)k->p[1], count = *(const T *)k->p[4];
-    NAME(Planes) c = {.out = k->p[0], .x = k->p[2], .target = k->p[3], .n = k->n[1],
+    NAME(Classes) c = {.out = k->p[0], .x = k->p[2], .target = k->p[3], .n = k->n[1],
                       .inner = k->n[2], .ignore = k->n[3], .share = grad / count};
-    if (!NAME(classes_fit)(k, &c, k->n[0] * c.inner)) return;
+    if (c.inner < 1 || !NAME(classes_fit)(k, &c, k->n[0] * c.inner)) return;
     split(NAME(cross_entropy_planes_step), &c, k->n[0], team(k, k->n[0] * c.n * c.inner));
 }
 
 /* What is made of the rows: 0 for each by itself, 1 for their sum, 2 for their mean by weight. */
 static void NAME(nll_loss)(const Args *k) {
-    NAME(Planes) c = {.out = k->p[0], .x = k->p[2], .target = k->p[3], .weight = k->p[4],
+    NAME(Classes) c = {.out = k->p[0], .x = k->p[2], .target = k->p[3], .weight = k->p[4],
                       .n = k->n[1], .inner = k->n[2], .ignore = k->n[5]};
     const int64_t rows = k->n[0] * c.inner, places = k->n[3], kind = k->n[4];
     if (!NAME(classes_fit)(k, &c, rows)) return;
@@ -142,7 +128,7 @@ static void NAME(nll_loss)(const Args *k) {
 }
 
 static void NAME(nll_loss_backward)(const Args *k) {
-    NAME(Planes) c = {.out = k->p[0], .target = k->p[2], .weight = k->p[3], .n = k->n[1],
+    NAME(Classes) c = {.out = k->p[0], .target = k->p[2], .weight = k->p[3], .n = k->n[1],
                       .inner = k->n[2], .ignore = k->n[5]};
     const T *grad = k->p[1], total = *(const T *)k->p[4];
     const int64_t rows = k->n[0] * c.inner, places = k->n[3], kind = k->n[4];

@@ -11,6 +11,7 @@ typedef struct {
     WIDE static void NAME(name##_step)(const void *context, int64_t begin, int64_t end) {     \
         const NAME(Slopes) *c = context;                                                      \
         const int64_t channels = c->channels, n = c->n;                                       \
+        if (channels < 1 || n < 1) return;                                                    \
         for (int64_t image = begin; image < end; image++) {                                   \
             const int64_t first = image * channels * n;                                       \
             const T *restrict x = c->x + first, *restrict g = c->g + first;                   \
