@@ -27,12 +27,14 @@ from oracle import flattened  # noqa: E402
 
 PARTS = "Made of several functions, none of which takes all that PyTorch's one function takes."
 CONSTANT = "A constant result has no history; PyTorch's has one whose gradient is zero."
+WHOLE = "One function of all that it depends on; of several, as PyTorch's, some depend on less."
 KEPT = "A statistic that is a result of the op has its history; PyTorch's is kept without one."
 DIFFERENCES = {
     r"adaptive_avg_pool|mode=\"area\"": PARTS,
     r"mode=\"(reflect|replicate)\"": PARTS,
     r"\bstft": PARTS + "  It reflects its input at both ends.",
     r"fractional_max_pool": PARTS,
+    r"\bgroup_norm": WHOLE,
     r"F\.multi(label)?_margin_loss": PARTS + "  It cannot be differentiated twice.",
     r"(cdist|pdist)\(.*\b0\)": PARTS + "  It cannot be differentiated twice.",
     r"conv_transpose\dd.* (constant; --\+; -\+-|-\+-; \+--; constant)$": "The bias is added.",

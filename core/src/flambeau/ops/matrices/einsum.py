@@ -75,7 +75,7 @@ class _Product:
     orders: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
     shapes: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
     shape: tuple[int, ...] | None
-    order: tuple[int, ...] | None
+    order: tuple[int, ...]
 
     def of(self, x: Tensor, y: Tensor) -> Tensor:
         if self.is_turned:
@@ -91,7 +91,7 @@ class _Product:
         found = x @ y
         if self.shape is not None:
             found = found.reshape(self.shape)
-        return found if self.order is None else found.permute(self.order)
+        return found.permute(self.order)  # a view, as of all equations
 
 
 @lru_cache(1024)  # programs have few equations, of few shapes
@@ -138,7 +138,7 @@ def _product(equation: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
             None if plain[1] and plain[2] else (*head, depth, together(columns)),
         ),
         None if plain[0] and plain[2] else tuple(sizes[name] for name in made),
-        arranged(made, output),
+        tuple(made.index(name) for name in output),
     )
 
 

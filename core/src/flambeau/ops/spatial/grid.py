@@ -165,6 +165,8 @@ def _grid_slopes(
 
 @_grid_slopes.gradient("grad")
 def _(F, g, input, grid, mode, padding, align, orders):
+    if mode == NEAREST:
+        return None  # they are zeros
     return _over_coordinates(
         F,
         g,
@@ -175,6 +177,8 @@ def _(F, g, input, grid, mode, padding, align, orders):
 
 @_grid_slopes.gradient("input")
 def _(F, g, grad, input_shape, grid, mode, padding, align, orders):
+    if mode == NEAREST:
+        return None
     size = tuple(input_shape[2:])
     return _over_coordinates(
         F,
@@ -186,6 +190,8 @@ def _(F, g, grad, input_shape, grid, mode, padding, align, orders):
 
 @_grid_slopes.gradient("grid")
 def _(F, g, grad, input, grid, mode, padding, align, orders):
+    if mode == NEAREST:
+        return None  # they are zeros
     return _over_coordinates(
         F,
         g,
