@@ -319,6 +319,14 @@ def test_membership_agrees() -> None:
         assert_same(mine, torch.isin(x, y, invert=invert))
     assert_same(fb.isin(ours_of(x), 2), torch.isin(x, 2))
     assert_same(fb.isin(3, ours_of(y)), torch.isin(3, y))
+    for dtype in ("float32", "float64", "int64", "int32", "uint8"):
+        z = I([0, 1, 3]).to(getattr(torch, dtype)) / (10 if dtype.startswith("float") else 1)
+        for number in (0.1, 1, 300, -1, 2**40, math.nan, 1.5):
+            for invert in (False, True):
+                mine = fb.isin(ours_of(z), number, invert=invert)
+                assert_same(mine, torch.isin(z, number, invert=invert))
+                mine = fb.isin(number, ours_of(z), invert=invert)
+                assert_same(mine, torch.isin(number, z, invert=invert))
     assert_same(fb.isin(ours_of(x), fb.zeros(0)), torch.isin(x, torch.zeros(0)))
     nan = I([NAN, 1.0])
     assert_same(fb.isin(ours_of(nan), ours_of(nan)), torch.isin(nan, nan))

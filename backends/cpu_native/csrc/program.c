@@ -31,8 +31,10 @@ int is_needed(const Program *p, int r, int from) {
 
 /* Bytes of all arrays from which on they are not in the caches of one core.  The processor foresees what
    is read of a page when it has begun, and a tile is a page of each array: so lines of the next tile are
-   asked for between the instructions, a few at a time, since more than some twenty are waited for. */
+   asked for between the instructions, a few at a time, since more than some twenty are waited for.  Of two
+   arrays it foresees enough, unless the first pass over rows does little else than read them. */
 #define FAR (3 << 20)
+#define FAR_ROWS (12 << 20)
 
 static void find_streams(Program *p) {
     const int arrays = p->inputs + p->outputs;
@@ -42,7 +44,6 @@ static void find_streams(Program *p) {
 }
 
 void finish_program(Program *p) {
-    p->is_far = p->size * (p->inputs + p->outputs) * (int64_t)sizeof(float) >= FAR;
     p->work = p->count;
     find_streams(p);
     if (p->size < FEWEST) return;
@@ -73,7 +74,7 @@ typedef struct {
     const Program *p;
     View views[MAX_PROGRAM_ARRAYS];
     int64_t unit, tile, tiles, parts, room;
-    int streams[MAX_REGISTERS], repeats[MAX_REGISTERS];
+    int streams[MAX_REGISTERS], repeats[MAX_REGISTERS], are_far;
     char *scratch;
 } Run;
 
@@ -232,6 +233,15 @@ static void execute(const Instruction *i, const Tile *tile, int64_t m, int64_t c
     }
 }
 
+/* Whether what comes after a tile is to be asked for. */
+static int are_far(const Run *run) {
+    const Program *p = run->p;
+    int64_t large = 0;
+    for (int j = 0; j < p->inputs + p->outputs; j++) large += run->views[j].is_linear;
+    const int64_t bytes = p->size * large * (int64_t)sizeof(float);
+    return large > 2 ? bytes >= FAR : p->has_rows && bytes >= FAR_ROWS;
+}
+
 /* Notes the arrays that lie far away, behind their tiles of `bytes`. */
 static void look_ahead(const Run *run, Tile *tile, int64_t bytes) {
     Ahead *ahead = &tile->ahead;
@@ -274,7 +284,7 @@ static void run_part(const Run *run, int64_t part) {
         }
         const int64_t bytes = m * (int64_t)sizeof(float);
         tile.ahead.count = 0;
-        if (p->is_far && t + 1 < end) look_ahead(run, &tile, bytes);
+        if (run->are_far && t + 1 < end) look_ahead(run, &tile, bytes);
         for (int k = 0; k < p->count; k++) {
             const Instruction *i = &p->code[k];
             if (i->way == CHAIN) {
@@ -364,6 +374,7 @@ int run_program(const Program *p, const Place *places, int threads) {
         run.repeats[j] = is_row && p->has_rows && v->shape[1] == p->shape[p->rank - 1];
     }
     const int64_t useful = p->size * (p->work + 3) / 4 / GRAIN;
+    run.are_far = are_far(&run);
     run.parts = useful < 1 ? 1 : useful < threads ? useful : threads;
     if (run.parts > run.tiles) run.parts = run.tiles;
     /* Registers a whole number of pages apart would share the lines of the first cache. */

@@ -51,7 +51,7 @@ typedef struct {
    float32; kinds of memory are f for that and b for bool, R for one float32 a row. */
 typedef struct {
     int rank, inputs, outputs, numbers, registers, count, has_rows;
-    int work, is_far; /* instructions before some were put together; whether the caches hold not all arrays */
+    int work; /* instructions before some were put together */
     int64_t shape[MAX_RANK], size;
     char kinds[MAX_PROGRAM_ARRAYS];
     char is_read[MAX_PROGRAM_ARRAYS]; /* whether an output is read again */

@@ -10,6 +10,7 @@
 #if HAS_AVX512
 
 #define SHORT_ROW 256 /* columns below which rows are summed by one vector, as in reduction.c */
+#define FEW_VECTORS 3  /* of rows whose repeated operands are kept in registers */
 
 /* A row begins with what is no whole vector, as its sum does. */
 #define ROWS(...)                                                                                    \
@@ -48,7 +49,27 @@
              for (int64_t j = 0; j < whole; j += 16)                                                 \
                  KEEP(out, j, mul_in_order(f##_of(READ(x, j), value, second), READ(y, j)));)         \
     }                                                                                                \
+    /* The same where y and z are one row of few vectors, which stay in registers. */                \
+    INLINE AVX512 void f##_few_times_plus(const struct Pass *p, const int64_t vectors) {             \
+        __m512 ys[FEW_VECTORS], zs[FEW_VECTORS];                                                     \
+        const __mmask16 cut = (__mmask16)((1u << p->columns % 16) - 1);                              \
+        for (int64_t v = 0; v < vectors; v++) ys[v] = READ(p->y, 16 * v), zs[v] = READ(p->z, 16 * v);\
+        const __m512 y_rest = _mm512_maskz_loadu_ps(cut, p->y + 16 * vectors);                       \
+        const __m512 z_rest = _mm512_maskz_loadu_ps(cut, p->z + 16 * vectors);                       \
+        ROWS(const __m512 last = mul_in_order(f##_of(READ_REST(x), value, second), y_rest);          \
+             for (int64_t v = 0; v < vectors; v++) {                                                 \
+                 const __m512 found = mul_in_order(f##_of(READ(x, 16 * v), value, second), ys[v]);   \
+                 KEEP(out, 16 * v, add_in_order(found, zs[v]));                                      \
+             } KEEP_REST(out, add_in_order(last, z_rest));)                                          \
+    }                                                                                                \
     AVX512 static void f##_times_plus(const struct Pass *p) {                                        \
+        if (p->repeats_y && p->repeats_z) switch (p->columns / 16) {                                 \
+                case 0: f##_few_times_plus(p, 0); return;                                            \
+                case 1: f##_few_times_plus(p, 1); return;                                            \
+                case 2: f##_few_times_plus(p, 2); return;                                            \
+                case 3: f##_few_times_plus(p, 3); return;                                            \
+                default: break;                                                                      \
+            }                                                                                        \
         ROWS(const __m512 last = mul_in_order(f##_of(READ_REST(x), value, second), READ_REST(y));    \
              KEEP_REST(out, add_in_order(last, READ_REST(z)));                                       \
              for (int64_t j = 0; j < whole; j += 16) {                                               \

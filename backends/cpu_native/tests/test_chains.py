@@ -145,7 +145,7 @@ def test_passes_over_rows_give_what_their_instructions_give(name: str, second: s
     for columns in [*range(1, 71), 100, 127, 128, 255, 256, 300, 1000]:
         rows = 1 + 1100 // columns
         x, y, z = (numbers_of(rng, rows, columns) for _ in "xyz")
-        z = z[0] if columns % 3 == 0 else z
+        y, z = (y[0] if columns % 2 else y), (z[0] if columns % 3 else z)
         for is_kept in (False, True):
             code = [line("sum", 6, 0, number=float(columns)), line(f"{name}_rows", 7, 0, 6)]
             if second == "square":
@@ -165,7 +165,8 @@ def test_rows_are_normalised_as_by_single_instructions(data: st.DataObject) -> N
     columns = data.draw(st.sampled_from([1, 3, 16, 17, 50, 64, 255, 256, 300]))
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     shape = (1 + 1100 // columns, columns)
-    x, weight, bias = numbers_of(rng, *shape), numbers_of(rng, columns), numbers_of(rng, *shape)
+    x, weight = numbers_of(rng, *shape), numbers_of(rng, columns)
+    bias = numbers_of(rng, *data.draw(st.sampled_from([shape, shape[1:]])))
 
     def any_of(*registers: int, but: int = -1) -> int:
         return data.draw(st.sampled_from([x for x in registers if x != but]))
@@ -242,6 +243,22 @@ def test_chains_of_large_arrays(shape: tuple[int, ...], threads: Any) -> None:
     ]
     if shape[-1] == 50:
         check(shape, arrays, [1e-5], norm, "ffRf")
+
+
+def test_rows_beyond_the_caches_are_normalised(threads: Any) -> None:
+    """What comes next of two arrays is asked for where there is more of it."""
+    rng = np.random.default_rng(6)
+    for rows in (1400, 34_000):
+        arrays = [numbers_of(rng, rows, 50), numbers_of(rng, 50), numbers_of(rng, 50)]
+        code = [
+            *(line("sum", 6, 0, number=50.0), line("sub_rows", 7, 0, 6), line("mul", 8, 7, 7)),
+            *(line("sum", 9, 8, number=50.0), line("add", 6, 9, 5, is_row=True)),
+            *(line("rsqrt", 9, 6, is_row=True), line("mul_rows", 8, 7, 9), line("mul", 7, 8, 1)),
+            *(line("add", 3, 7, 2), line("neg", 4, 9, is_row=True)),
+        ]
+        for count in (1, 2):
+            threads(count)
+            check((rows, 50), arrays, [1e-5], code, "fR")
 
 
 def test_results_with_gaps_are_written(threads: Any) -> None:

@@ -119,7 +119,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     if input._a.shape != other._a.shape:
         return False
     if input.dtype is other.dtype:
-        return bool(OPS["equal"].run(input.detach(), other.detach()).item())
+        return bool(OPS["equal"].run(input, other).item())
     return bool((input == other).all().item())
 
 

@@ -256,7 +256,8 @@ def mode_place(a: Array, dim: int) -> Array:
     if run is None or not a.size:
         return _mode_place(a, dim)  # type: ignore[no-any-return]
     a = np.ascontiguousarray(a)
-    ordered = np.sort(np.moveaxis(a, dim, -1), -1)
+    lines = a if dim == a.ndim - 1 else np.moveaxis(a, dim, -1)
+    ordered = np.sort(lines, -1)
     out = made((*shape[:dim], 1, *shape[dim + 1 :]), INT64)
     run(
         out, np.ascontiguousarray(ordered), a, prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
@@ -268,19 +269,25 @@ def nonzero(a: Array) -> Array:
     run, shape = _NONZEROS.get(a.dtype), a.shape
     if run is None or not shape or not a.size:
         return _nonzero(a)  # type: ignore[no-any-return]
+    rank = len(shape)
     a = np.ascontiguousarray(a)
-    count = int(_count_nonzero(a, tuple(range(a.ndim)), False))
-    out = made((a.ndim, count), INT64)
-    run(None if a.ndim == 1 else out[-2], out[-1], a, count, a.size // shape[-1], shape[-1])
-    if a.ndim > 2:
+    if rank == 1:
+        count = int(_count_nonzero(a, (0,), False))
+        out = made((count, 1), INT64)
+        run(None, out, a, count, 1, shape[0])
+        return out
+    count = int(_count_nonzero(a, tuple(range(rank)), False))
+    out = made((rank, count), INT64)
+    run(out[-2], out[-1], a, count, a.size // shape[-1], shape[-1])
+    if rank > 2:
         out[:-1] = np.unravel_index(out[-2].copy(), shape[:-1])
     return out.T
 
 
 def _many(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     if a.ndim - 1 > dim >= 0 and a.dtype in _TOPKS and a.size:
-        found = topk(np.ascontiguousarray(np.moveaxis(a, dim, -1)), k, a.ndim - 1, largest)
-        values, places = (np.ascontiguousarray(np.moveaxis(f, -1, dim)) for f in found)
+        found = topk(np.ascontiguousarray(a.swapaxes(dim, -1)), k, a.ndim - 1, largest)
+        values, places = (np.ascontiguousarray(f.swapaxes(dim, -1)) for f in found)
         return values, places
     last = a.ndim > 0 and a.ndim - 1 == dim and a.flags.c_contiguous and a.size
     if a.dtype not in _TOPKS or not last:

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.promotion import result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.hints import Number
@@ -16,7 +17,7 @@ from flambeau.ops.creation.creation import tensor
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
-from flambeau.ops.pointwise.elementwise import where
+from flambeau.ops.pointwise.elementwise import eq, ne, where
 from flambeau.ops.shapes.movement import cat
 
 _ALL_PAIRS = 1 << 14
@@ -297,9 +298,10 @@ def isin(
     """
     if isinstance(elements, Tensor):
         if not isinstance(test_elements, Tensor):
-            test_elements = tensor(test_elements, device=elements.device)
+            return (ne if invert else eq)(elements, test_elements)
     elif isinstance(test_elements, Tensor):
-        elements = tensor(elements, device=test_elements.device)
+        dtype = result_type(test_elements, elements)
+        elements = tensor(elements, dtype=dtype, device=test_elements.device)
     else:
         raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
     dtype = D.promote_types(elements.dtype, test_elements.dtype)
