@@ -89,12 +89,13 @@ def cannot_create(what: str, error: Exception, shape: Sequence[int], dtype: DTyp
 
 def filled(shape: tuple[int, ...], value: object, dtype: DType, device: object) -> Tensor:
     """A tensor of one value and checked sizes, without any of the public functions' options."""
-    if type(dtype) is not DType:
-        dtype = D.as_dtype(dtype)
     if type(value) is not int and not isinstance(value, (float, complex)):
         if not hasattr(value, "__float__"):
             raise TypeError(f"expected a number, got {type(value).__name__}")
-    be = home(device)
+    return _of_number(home(device), shape, value, D.as_dtype(dtype))
+
+
+def _of_number(be: BoundBackend, shape: tuple[int, ...], value: Any, dtype: DType) -> Tensor:
     try:
         return wrap(be, be.full(shape, value, dtype), dtype)
     except be.error as error:
@@ -116,7 +117,8 @@ def _repeated(
     if out is not None:
         t = filled(found, value, dtype_or(dtype, out), device_or(device, out))
         return finished(t, requires_grad, out)
-    t = filled(found, value, get_default_dtype() if dtype is None else dtype, device)
+    kind = get_default_dtype() if dtype is None else D.as_dtype(dtype)
+    t = _of_number(home(device), found, value, kind)
     return t.requires_grad_() if requires_grad else t
 
 
@@ -249,7 +251,8 @@ def full(
     if type(dtype) is not DType:
         dtype = dtype_or(dtype, out)
     fill_value = _filling(fill_value, dtype, shape)
-    made = filled(shape, fill_value, dtype, device if out is None else device_or(device, out))
+    be = home(device if out is None else device_or(device, out))
+    made = _of_number(be, shape, fill_value, dtype)
     return made if out is None and not requires_grad else finished(made, requires_grad, out)
 
 
