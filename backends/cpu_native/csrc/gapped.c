@@ -47,8 +47,8 @@ static int is_in_order(const Array *a, int64_t itemsize, Order order, int rank, 
     return 1;
 }
 
-int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order, int *rank,
-                Py_ssize_t *shape) {
+static int read_joined(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order,
+                       int *rank, Py_ssize_t *shape) {
     if (count > MOST_GAPPED || !read_shapes(arrays, count, rank, shape)) return 0;
     *g = (Gapped){.operands = count, .itemsize = itemsizes[0]};
     for (int j = 0; j < count; j++) {
@@ -64,7 +64,13 @@ int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize
         else g->shape[g->rank++] = shape[d];
         for (int j = 0; j < count; j++) g->strides[j][g->rank - 1] = stride_in(arrays[j], d, *rank);
     }
-    if (g->rank == 0 || g->shape[g->rank - 1] < LEAST_LINE) return 0;
+    return g->rank > 0;
+}
+
+int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order, int *rank,
+                Py_ssize_t *shape) {
+    if (!read_joined(g, arrays, count, itemsizes, order, rank, shape)) return 0;
+    if (g->shape[g->rank - 1] < LEAST_LINE) return 0;
     for (int j = 0; j < count; j++) {
         const int64_t step = g->strides[j][g->rank - 1];
         if (step != 0 && step != itemsizes[j]) return 0;
@@ -138,17 +144,29 @@ int64_t place_in_gapped(const Gapped *g, int j, int64_t row, int64_t first) {
     return place;
 }
 
+/* Copies items that lie `between` bytes apart to where they lie side by side. */
+static void copy_apart(char *to, const char *from, int64_t between, int64_t n, int64_t itemsize) {
+    if (itemsize == 4)
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * 4, from + i * between, 4);
+    else if (itemsize == 8)
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * 8, from + i * between, 8);
+    else
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * itemsize, from + i * between, (size_t)itemsize);
+}
+
 /* Copies n items of some rows, from the item `first` of each on. */
 static void gather(const Gapped *g, int j, int64_t row, int64_t rows, int64_t first, int64_t n, char *to, Copy *copy) {
     const int64_t *steps = g->strides[j], itemsize = g->itemsize, last = g->rank - 1;
-    const int repeats = steps[last] == 0;
+    const int repeats = steps[last] == 0, are_apart = !repeats && steps[last] != itemsize;
     int64_t place[MOST_RANK], left = row;
     const char *from = g->memory[j] + place_in_gapped(g, j, row, first);
     for (int64_t d = last - 1; d >= 0; left /= g->shape[d--]) place[d] = left % g->shape[d];
     while (rows > 0) {
         const int64_t run = last == 0 ? 1 : g->shape[last - 1] - place[last - 1];
         const int64_t lines = run < rows ? run : rows, step = last == 0 ? 0 : steps[last - 1];
-        copy(to, n * itemsize, from, step, lines, n, itemsize, repeats);
+        if (are_apart)
+            for (int64_t i = 0; i < lines; i++) copy_apart(to + i * n * itemsize, from + i * step, steps[last], n, itemsize);
+        else copy(to, n * itemsize, from, step, lines, n, itemsize, repeats);
         to += lines * n * itemsize, rows -= lines;
         if (rows == 0) return;
         from += lines * step;
@@ -216,6 +234,36 @@ static int64_t reach_of(const Gapped *g, int j) {
     int64_t last = 0;
     for (int d = 0; d < g->rank; d++) last += (g->shape[d] - 1) * g->strides[j][d];
     return last + g->itemsize;
+}
+
+int read_one_gapped(Gapped *g, const Array *a, Py_ssize_t itemsize, int64_t *bytes) {
+    const Array *const arrays[] = {a};
+    const Py_ssize_t sizes[] = {itemsize};
+    int rank;
+    Py_ssize_t shape[MOST_RANK];
+    if (!read_joined(g, arrays, 1, sizes, ROW_MAJOR, &rank, shape)) return 0;
+    *bytes = itemsize;
+    for (int d = 0; d < g->rank; d++) *bytes *= g->shape[d];
+    return *bytes <= reach_of(g, 0);
+}
+
+typedef struct {
+    const Gapped *g;
+    char *to;
+} Collection;
+
+static void collect_step(const void *context, int64_t begin, int64_t end) {
+    const Collection *c = context;
+    const int64_t n = c->g->shape[c->g->rank - 1];
+    gather(c->g, 0, begin, end - begin, 0, n, c->to + begin * n * c->g->itemsize, copy_of(c->g->itemsize));
+}
+
+void collect_gapped(const Gapped *g, char *to, int threads) {
+    const Collection c = {g, to};
+    int64_t rows = 1;
+    for (int d = 0; d < g->rank - 1; d++) rows *= g->shape[d];
+    const Args all = {NULL, NULL, NULL, threads, NULL, NULL};
+    split(collect_step, &c, rows, team(&all, rows * g->shape[g->rank - 1]));
 }
 
 /* Whether no byte of one operand is one of the other: they lie apart, or their lines lie beside each other in rows of

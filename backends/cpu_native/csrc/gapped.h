@@ -12,7 +12,7 @@ typedef struct {
     int operands, rank; /* of what is left of the shape, at least 1 */
     int64_t itemsize, shape[MOST_RANK]; /* bytes of an item of the first operand, and mostly of all */
     const char *memory[MOST_GAPPED];
-    int64_t strides[MOST_GAPPED][MOST_RANK]; /* bytes; of a line's elements they are 0 or side by side */
+    int64_t strides[MOST_GAPPED][MOST_RANK]; /* bytes; of a line's elements they mostly are 0 or side by side */
 } Gapped;
 
 typedef enum { ROW_MAJOR, ANY_ORDER } Order;
@@ -21,6 +21,13 @@ typedef enum { ROW_MAJOR, ANY_ORDER } Order;
    read so: other orders of memory, lines with gaps, and what is not aligned or has no elements. */
 int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order, int *rank,
                 Py_ssize_t *shape);
+
+/* The same of one operand, whose lines may be of any length and have gaps; `*bytes` are those of its elements.  0 of one
+   that reads an element more than once as well. */
+int read_one_gapped(Gapped *g, const Array *a, Py_ssize_t itemsize, int64_t *bytes);
+
+/* Copies the elements of one operand to where they lie side by side, in parts. */
+void collect_gapped(const Gapped *g, char *to, int threads);
 
 /* How far into an operand, in bytes, the item `first` of a row is. */
 int64_t place_in_gapped(const Gapped *g, int operand, int64_t row, int64_t first);

@@ -3,6 +3,7 @@
    call that is like an earlier one looks it up, makes the results and runs. */
 #include "arrays.h"
 #include "binding.h"
+#include "gapped.h"
 
 #define PREPARED "flambeau_native.prepared" /* the name of a capsule that holds a Prepared */
 #define MOST_GIVEN 10                       /* arguments */
@@ -42,7 +43,7 @@ typedef struct {
 typedef struct {
     PyMethodDef method;
     Py_ssize_t count;
-    char is_array[MOST_GIVEN];
+    char is_array[MOST_GIVEN], is_table[MOST_GIVEN];
     PyObject *prepare, *general, *type, *maker; /* the class of arrays, and what makes small ones */
     Answer *answers[SETS][WAYS];
     unsigned next[SETS]; /* the way that is given away next */
@@ -120,13 +121,53 @@ static void shut(Open *open) {
     open->count = 0;
 }
 
-/* Holds an array whose elements lie side by side; 0 without an exception if it is none. */
-static int hold_dense(Held *held, PyObject *array) {
+/* Whether the rows of an array have gaps, so that it is copied if it comes to a kernel. */
+static int see_gapped(Held *held, const Array *seen, Py_ssize_t itemsize) {
+    Gapped g;
+    int64_t bytes;
+    if (seen->rank > MOST_DIMS || !read_one_gapped(&g, seen, itemsize, &bytes)) return 0;
+    *held = (Held){.copy = NULL};
+    held->buffer.len = bytes;
+    held->buffer.itemsize = itemsize;
+    held->buffer.ndim = seen->rank;
+    held->buffer.shape = seen->shape;
+    return 1;
+}
+
+/* Copies such an array; 0 with an exception if that fails. */
+static int copy_seen(Held *held, PyObject *array) {
+    Gapped g;
+    int64_t bytes;
+    Py_ssize_t itemsize;
+    const Array *seen = array_of(array, &itemsize);
+    if (seen == NULL || !read_one_gapped(&g, seen, itemsize, &bytes) || bytes != held->buffer.len) {
+        PyErr_SetString(PyExc_RuntimeError, "an array was given another shape during a call");
+        return 0;
+    }
+    if ((held->copy = PyMem_Malloc((size_t)bytes)) == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    const int threads = threads_of_kernels();
+    if (bytes <= SHORT_BYTES) {
+        collect_gapped(&g, held->copy, threads);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        collect_gapped(&g, held->copy, threads);
+        Py_END_ALLOW_THREADS
+    }
+    return 1;
+}
+
+/* Holds an array whose elements lie side by side, or sees one of which a copy will be made if that `may_copy`; 0
+   without an exception if it is none. */
+static int hold_dense(Held *held, PyObject *array, int may_copy) {
     Py_buffer *buffer = &held->buffer;
     Py_ssize_t itemsize;
     void *address;
     const Array *seen = array_of(array, &itemsize);
     if (seen != NULL && is_plain(seen, itemsize, 0)) return seen->rank <= MOST_DIMS && hold(held, array, 0, &address);
+    if (seen != NULL && may_copy && see_gapped(held, seen, itemsize)) return 1;
     if (PyObject_GetBuffer(array, buffer, PyBUF_STRIDES) < 0) {
         PyErr_Clear(); /* a dtype that NumPy exports no buffers of */
         return 0;
@@ -163,7 +204,7 @@ static int read_given(const Prepared *p, PyObject *const *args, Given *given, Op
         if (!p->is_array[i] || arg == Py_None) continue;
         if ((PyObject *)Py_TYPE(arg) != p->type || open->count == MAX_ARRAYS - MOST_MADE) return 0;
         const Py_buffer *buffer = &open->held[open->count].buffer;
-        if (!hold_dense(&open->held[open->count], arg)) return 0;
+        if (!hold_dense(&open->held[open->count], arg, !p->is_table[i])) return 0;
         open->count++;
         Py_ssize_t itemsize;
         const Array *seen = array_of(arg, &itemsize);
@@ -283,7 +324,7 @@ static Answer *ask(Prepared *p, const Given *given, PyObject *args, unsigned set
 }
 
 /* Makes the results and runs; NULL with an exception. */
-static PyObject *run_answer(const Prepared *p, const Answer *a, const Open *open) {
+static PyObject *run_answer(const Prepared *p, const Answer *a, PyObject *const *args, Open *open) {
     const Row *row = a->entry->row;
     PyObject *made[MOST_MADE], *result = NULL;
     Held results[MOST_MADE];
@@ -307,7 +348,8 @@ static PyObject *run_answer(const Prepared *p, const Answer *a, const Open *open
         pointers[arrays] = NULL;
         lengths[arrays] = -1;
         if (a->given[i].rank >= 0) {
-            const Held *held = &open->held[next++];
+            Held *held = &open->held[next++];
+            if (held->buffer.buf == NULL && !copy_seen(held, args[i])) goto ended;
             pointers[arrays] = held->copy != NULL ? held->copy : held->buffer.buf;
             bytes += lengths[arrays] = held->buffer.len;
         }
@@ -373,7 +415,7 @@ static PyObject *call_prepared(PyObject *self, PyObject *const *args, Py_ssize_t
     if ((a == NULL || a->run == NULL) && (all = tuple_of(args, count)) == NULL) goto ended;
     if (a == NULL && is_asked && (a = ask(p, given, all, set)) == NULL) goto ended;
     if (a != NULL && a->run != NULL) {
-        result = run_answer(p, a, &open);
+        result = run_answer(p, a, args, &open);
     } else {
         shut(&open); /* the general kernel may do with them what it likes */
         result = PyObject_Call(p->general, all, NULL);
@@ -393,7 +435,8 @@ ended:
    * the rest: arrays that nobody writes to, and numbers,
    * which of the results are returned and in what order; all, if that is left out.
 
-   `arrays` has a letter for each argument: a for an array or None, s for a setting; `maker` makes what is
+   `arrays` has a letter for each argument: a for an array or None, which is copied if its rows have gaps; t for one of
+   which few elements may be read, and which is not; s for a setting; `maker` makes what is
    small of its shape and dtype. */
 PyObject *make_prepared(PyObject *self, PyObject *given) {
     (void)self;
@@ -413,7 +456,10 @@ PyObject *make_prepared(PyObject *self, PyObject *given) {
     }
     /* All of it lives as long as the process, as the function does. */
     p->count = (Py_ssize_t)count;
-    for (size_t i = 0; i < count; i++) p->is_array[i] = arrays[i] == 'a';
+    for (size_t i = 0; i < count; i++) {
+        p->is_table[i] = arrays[i] == 't';
+        p->is_array[i] = arrays[i] == 'a' || p->is_table[i];
+    }
     Py_INCREF(prepare), Py_INCREF(general), Py_INCREF(type), Py_INCREF(maker);
     p->prepare = prepare, p->general = general, p->type = type, p->maker = maker;
     p->method = (PyMethodDef){strcpy(kept, name), (PyCFunction)(void (*)(void))call_prepared, METH_FASTCALL, NULL};

@@ -213,3 +213,64 @@ def test_copies_of_slices_are_row_major_and_of_their_own(dtype):
             np.testing.assert_array_equal(found, a)
             assert found.strides == (a.copy("K") if name == "clone" else a.copy("C")).strides
             assert not np.shares_memory(found, x)
+
+
+ROWS = {
+    "sum": ((-1,), False),
+    "mean": ((0,), True),
+    "prod": ((-1,), False),
+    "amax": ((-1,), False),
+    "extremum": (-1, False, True),
+    "argmin": (0, False),
+    "all": ((-1,), True),
+    "count_nonzero": ((0,), False),
+    "var": ((-1,), 1, False),
+    "softmax": (-1,),
+    "log_softmax": (0,),
+    "logsumexp": ((-1,), False),
+    "cumsum": (-1,),
+}
+
+
+@given(pairs(), st.sampled_from(sorted(ROWS)))
+@settings(max_examples=400, deadline=None)
+def test_rows_with_gaps_are_reduced_as_a_copy_of_them_is(operands, name):
+    x, rank = operands[0], operands[0].ndim
+    if not rank:
+        return
+    if list(x.strides) != sorted(x.strides, reverse=True) or 0 in x.strides:
+        x = np.repeat(np.ascontiguousarray(x), 3, -1)[..., 1::3]
+    settings = [
+        tuple(d % rank for d in s) if type(s) is tuple else s % rank if i == 0 else s
+        for i, s in enumerate(ROWS[name])
+    ]
+    with np.errstate(all="ignore"):
+        found = KERNELS[name](x, *settings)
+        wanted = KERNELS[name](np.ascontiguousarray(x), *settings)
+    for a, b in zip(*(f if type(f) is tuple else (f,) for f in (found, wanted)), strict=True):
+        assert a.strides == b.strides
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8, 16])
+def test_elements_are_collected_from_rows_of_any_length_and_step(itemsize):
+    dtype = {1: np.bool_, 2: np.float16, 4: np.int32, 8: np.int64, 16: np.complex128}[itemsize]
+    found = []
+
+    def prepare(a):
+        found.append(a.shape)
+
+    def refuse(a):
+        raise NotImplementedError
+
+    seen = native.prepared("seen", "a", prepare, lambda a: None, np.ndarray, np.empty)
+    table = native.prepared("table", "t", refuse, lambda a: None, np.ndarray, np.empty)
+    x = np.zeros((4, 5, 60), dtype)
+    for a in (x[..., :1], x[..., :2], x[..., 3:40], x[:, ::2, ::3], x[::3], x[0, :, 5], x[0, 0, ::7]):
+        seen(a)
+        table(a)
+        assert found.pop() == a.shape
+    windows = np.lib.stride_tricks.sliding_window_view(x[0, 0], 50)
+    for a in (np.broadcast_to(x[:, :1], x.shape), windows, x.T, x[..., ::-1], x.view(Other)):
+        seen(a)
+        assert not found

@@ -90,14 +90,15 @@ def prepared(
     """A kernel that asks ``prepare(*arguments)`` about a call that is like none before.
 
     Calls are alike if the shapes and dtypes of their arrays and all their settings are; only arrays
-    without gaps are asked about.  What `prepare` returns must follow from these alone: the compiled
+    whose rows have no gaps, or are copied, are asked about.  What `prepare` returns must follow from these alone: the compiled
     function, the forms of its results, what it takes after those and the arrays, and which results
     are returned, in what order, if it is not all.  With None the call is ``general(*arguments)``.
 
     Args:
         name: of the op, for messages.
-        arrays: a letter for each argument: a for an array or None, s for a setting.
-        packs: whether arrays with gaps are copied before the call, rather than left to `general`.
+        arrays: a letter for each argument: a for an array or None, copied if its rows have gaps; t
+            for one of which few elements may be read, and which is not; s for a setting.
+        packs: whether arrays of other orders are copied too, rather than left to `general`.
         pixels: like `prepare`, for images and volumes whose channels vary fastest in memory,
             without gaps: asked about the first `images` arguments as (N, *sizes, C), where the
             last of them lies so.  Those of its results that have as many dimensions are so too.

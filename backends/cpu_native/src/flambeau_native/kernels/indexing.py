@@ -76,10 +76,10 @@ def _take(a: Array, rows: Array) -> Array:
     return _index(a, (rows,))  # type: ignore[no-any-return]
 
 
-take = prepared("take", "aa", _prepare_take, _take)
+take = prepared("take", "ta", _prepare_take, _take)
 """The entries of an array along its first dimension that an array of indices names."""
 
-embedding = prepared("embedding", "aass", _prepare_take, _rows)
+embedding = prepared("embedding", "tass", _prepare_take, _rows)
 
 
 def _prepare_take_along(a: Array, dim: int, rows: Array) -> object:
@@ -94,7 +94,7 @@ def _take_along(a: Array, dim: int, rows: Array) -> Array:
     return _index(a, (*[None] * dim, rows))  # type: ignore[no-any-return]
 
 
-take_along = prepared("take_along", "asa", _prepare_take_along, _take_along)
+take_along = prepared("take_along", "tsa", _prepare_take_along, _take_along)
 """The entries of an array along a dimension that a vector of indices names."""
 
 
@@ -120,7 +120,7 @@ def _prepare_gather(a: Array, dim: int, index: Array) -> object:
     return words, (form(wanted, a.dtype),), (prod(wanted[:dim]), shape[dim], rows, inner)
 
 
-gather = prepared("gather", "asa", _prepare_gather, _gather)
+gather = prepared("gather", "tsa", _prepare_gather, _gather)
 
 
 _add_rows, _scatter_add = compiled("add_rows"), compiled("scatter_add")
