@@ -58,6 +58,16 @@ static void pointwise_step(const void *context, int64_t begin, int64_t end) {
     if (c->streams) end_of_stream();
 }
 
+/* Repeats an item, of a size that is known to the compiler where it is usual. */
+static void fill_run(char *to, const char *item, int64_t size, int64_t count) {
+    if (size == 4)
+        for (int64_t j = 0; j < count; j++) memcpy(to + j * 4, item, 4);
+    else if (size == 8)
+        for (int64_t j = 0; j < count; j++) memcpy(to + j * 8, item, 8);
+    else
+        for (int64_t j = 0; j < count; j++) memcpy(to + j * size, item, (size_t)size);
+}
+
 void run_loop(const Args *k, Loop loop, int64_t size, Operand a, Operand b, Convert widen, Convert narrow) {
     const int64_t count = k->n[0], length = widen == NULL && count < PIECE ? count : PIECE; /* of a run */
     _Alignas(64) char runs[2][PIECE * sizeof(double)];
@@ -66,7 +76,7 @@ void run_loop(const Args *k, Loop loop, int64_t size, Operand a, Operand b, Conv
     for (int i = 0; i < 2; i++) {
         Operand *x = &c.operands[i];
         if (x->period != 1) continue;
-        for (int64_t j = 0; j < length; j++) memcpy(runs[i] + j * x->size, x->memory, (size_t)x->size);
+        fill_run(runs[i], x->memory, x->size, length);
         x->memory = runs[i];
         c.length = PIECE;
         x->is_number = 1;

@@ -7,6 +7,7 @@
 #define PIECE 1024       /* elements that are copied at a time */
 #define LONG_PIECE 16384 /* that are read where they are */
 #define LEAST_LINE 4 /* elements of a line, below which NumPy's loops are as fast */
+#define SHORT_LINE 16 /* bytes of a line, up to which it is copied as one item */
 
 /* The stride of a dimension of the common shape, of which an operand may have but one element, or none. */
 static int64_t stride_in(const Array *a, int d, int rank) {
@@ -42,13 +43,13 @@ static int is_in_order(const Array *a, int64_t itemsize, Order order, int rank, 
         const int64_t step = stride_in(a, d, rank);
         if (shape[d] == 1 || step == 0) continue;
         if (step < 0 || step > last || step % itemsize != 0) return 0;
-        if (order == ROW_MAJOR) last = step;
+        if (order != ANY_ORDER) last = step;
     }
     return 1;
 }
 
-static int read_joined(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order,
-                       int *rank, Py_ssize_t *shape) {
+int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order, int *rank,
+                Py_ssize_t *shape) {
     if (count > MOST_GAPPED || !read_shapes(arrays, count, rank, shape)) return 0;
     *g = (Gapped){.operands = count, .itemsize = itemsizes[0]};
     for (int j = 0; j < count; j++) {
@@ -64,12 +65,8 @@ static int read_joined(Gapped *g, const Array *const *arrays, int count, const P
         else g->shape[g->rank++] = shape[d];
         for (int j = 0; j < count; j++) g->strides[j][g->rank - 1] = stride_in(arrays[j], d, *rank);
     }
-    return g->rank > 0;
-}
-
-int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order, int *rank,
-                Py_ssize_t *shape) {
-    if (!read_joined(g, arrays, count, itemsizes, order, rank, shape)) return 0;
+    if (g->rank == 0) return 0;
+    if (order == SPREAD) return 1;
     if (g->shape[g->rank - 1] < LEAST_LINE) return 0;
     for (int j = 0; j < count; j++) {
         const int64_t step = g->strides[j][g->rank - 1];
@@ -144,39 +141,96 @@ int64_t place_in_gapped(const Gapped *g, int j, int64_t row, int64_t first) {
     return place;
 }
 
-/* Copies items that lie `between` bytes apart to where they lie side by side. */
-static void copy_apart(char *to, const char *from, int64_t between, int64_t n, int64_t itemsize) {
-    if (itemsize == 4)
-        for (int64_t i = 0; i < n; i++) memcpy(to + i * 4, from + i * between, 4);
-    else if (itemsize == 8)
-        for (int64_t i = 0; i < n; i++) memcpy(to + i * 8, from + i * between, 8);
-    else
-        for (int64_t i = 0; i < n; i++) memcpy(to + i * itemsize, from + i * between, (size_t)itemsize);
+#if HAS_AVX512
+/* Copies every second of n items of four or eight bytes to where they lie side by side, or back; returns how many, in
+   whole vectors.  Nothing is read behind the last, and nothing is written between them. */
+#define EVERY_SECOND(S, W, lanes, all_but_last, of_items)                                                             \
+    AVX512 static int64_t every_second_##S(char *to, const char *from, int64_t n, int is_back) {                      \
+        W even[lanes], first[lanes], second[lanes];                                                                   \
+        for (int i = 0; i < (lanes); i++) even[i] = 2 * i, first[i] = i / 2, second[i] = (lanes) / 2 + i / 2;         \
+        const __m512i picked = _mm512_loadu_si512(even), low = _mm512_loadu_si512(first);                             \
+        const __m512i high = _mm512_loadu_si512(second);                                                              \
+        const int64_t vector = 64;                                                                                    \
+        int64_t i = 0;                                                                                                \
+        for (; i + (lanes) <= n; i += (lanes)) {                                                                      \
+            if (is_back) {                                                                                            \
+                const __m512i items = _mm512_loadu_si512(from + i * (int64_t)sizeof(W));                              \
+                char *at = to + i * 2 * (int64_t)sizeof(W);                                                           \
+                _mm512_mask_storeu_##of_items(at, 0x5555 & ((1 << (lanes)) - 1), _mm512_permutexvar_##of_items(low, items)); \
+                _mm512_mask_storeu_##of_items(at + vector, 0x5555 & ((1 << (lanes)) - 1),                             \
+                                              _mm512_permutexvar_##of_items(high, items));                            \
+            } else {                                                                                                  \
+                const char *at = from + i * 2 * (int64_t)sizeof(W);                                                   \
+                const __m512i before = _mm512_loadu_si512(at);                                                        \
+                const __m512i after = _mm512_maskz_loadu_##of_items(all_but_last, at + vector);                       \
+                _mm512_storeu_si512(to + i * (int64_t)sizeof(W), _mm512_permutex2var_##of_items(before, picked, after)); \
+            }                                                                                                         \
+        }                                                                                                             \
+        return i;                                                                                                     \
+    }
+EVERY_SECOND(w4, int32_t, 16, 0x7FFF, epi32)
+EVERY_SECOND(w8, int64_t, 8, 0x7F, epi64)
+#endif
+
+/* Copies items that begin `step` bytes apart to where they do `apart`. */
+#define COPY_ITEMS(bytes) \
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * apart, from + i * step, bytes)
+static void copy_items(char *to, int64_t apart, const char *from, int64_t step, int64_t n, int64_t itemsize) {
+#if HAS_AVX512
+    const int is_back = step == itemsize;
+    if ((itemsize == 4 || itemsize == 8) && step + apart == 3 * itemsize && step * apart == 2 * itemsize * itemsize && has_avx512()) {
+        const int64_t done = itemsize == 4 ? every_second_w4(to, from, n, is_back) : every_second_w8(to, from, n, is_back);
+        to += done * apart, from += done * step, n -= done;
+    }
+#endif
+    if (itemsize == 4) COPY_ITEMS(4);
+    else if (itemsize == 8) COPY_ITEMS(8);
+    else if (itemsize == 12) COPY_ITEMS(12);
+    else if (itemsize == 16) COPY_ITEMS(16);
+    else COPY_ITEMS((size_t)itemsize);
 }
 
-/* Copies n items of some rows, from the item `first` of each on. */
-static void gather(const Gapped *g, int j, int64_t row, int64_t rows, int64_t first, int64_t n, char *to, Copy *copy) {
+/* Copies lines of n items from the first steps to the second ones: { of lines, of items }. */
+static void copy_block(char *to, const int64_t *apart, const char *from, const int64_t *step, int64_t lines, int64_t n,
+                       int64_t itemsize, Copy *copy) {
+    if (step[1] == 0 || (step[1] == itemsize && apart[1] == itemsize)) {
+        if (step[1] != 0 && n * itemsize <= SHORT_LINE) copy_items(to, apart[0], from, step[0], lines, n * itemsize);
+        else copy(to, apart[0], from, step[0], lines, n, itemsize, step[1] == 0);
+    } else if (n == 1) {
+        copy_items(to, apart[0], from, step[0], lines, itemsize);
+    } else {
+        for (; lines > 0; lines--, from += step[0], to += apart[0])
+            copy_items(to, apart[1], from, step[1], n, itemsize);
+    }
+}
+
+/* Copies n items of some rows, from the item `first` of each on, to where they lie side by side, or back. */
+static void carry(const Gapped *g, int j, int64_t row, int64_t rows, int64_t first, int64_t n, char *beside, int is_back,
+                  Copy *copy) {
     const int64_t *steps = g->strides[j], itemsize = g->itemsize, last = g->rank - 1;
-    const int repeats = steps[last] == 0, are_apart = !repeats && steps[last] != itemsize;
+    const int64_t own[2] = {last == 0 ? 0 : steps[last - 1], steps[last]}, dense[2] = {n * itemsize, itemsize};
     int64_t place[MOST_RANK], left = row;
-    const char *from = g->memory[j] + place_in_gapped(g, j, row, first);
+    char *at = (char *)(uintptr_t)g->memory[j] + place_in_gapped(g, j, row, first);
     for (int64_t d = last - 1; d >= 0; left /= g->shape[d--]) place[d] = left % g->shape[d];
     while (rows > 0) {
         const int64_t run = last == 0 ? 1 : g->shape[last - 1] - place[last - 1];
-        const int64_t lines = run < rows ? run : rows, step = last == 0 ? 0 : steps[last - 1];
-        if (are_apart)
-            for (int64_t i = 0; i < lines; i++) copy_apart(to + i * n * itemsize, from + i * step, steps[last], n, itemsize);
-        else copy(to, n * itemsize, from, step, lines, n, itemsize, repeats);
-        to += lines * n * itemsize, rows -= lines;
+        const int64_t lines = run < rows ? run : rows;
+        if (is_back) copy_block(at, own, beside, dense, lines, n, itemsize, copy);
+        else copy_block(beside, dense, at, own, lines, n, itemsize, copy);
+        beside += lines * n * itemsize, rows -= lines;
         if (rows == 0) return;
-        from += lines * step;
+        at += lines * own[0];
         for (int64_t d = last - 1; d >= 0; d--) { /* the line is over: the next of the dimensions before */
             if (d == last - 1) place[d] += lines;
             if (place[d] < g->shape[d]) break;
-            from -= place[d] * steps[d], place[d] = 0;
-            if (d > 0) from += steps[d - 1], place[d - 1]++;
+            at -= place[d] * steps[d], place[d] = 0;
+            if (d > 0) at += steps[d - 1], place[d - 1]++;
         }
     }
+}
+
+static void gather(const Gapped *g, int j, int64_t row, int64_t rows, int64_t first, int64_t n, char *to, Copy *copy) {
+    carry(g, j, row, rows, first, n, to, 0, copy);
 }
 
 static void pieces_step(const void *context, int64_t begin, int64_t end) {
@@ -191,16 +245,18 @@ static void pieces_step(const void *context, int64_t begin, int64_t end) {
         const int64_t rows = c->rows - row < c->rows_of_piece ? c->rows - row : c->rows_of_piece;
         const int64_t n = c->line - first < c->piece ? c->line - first : c->piece, at = row * c->line + first;
         int64_t sizes[1 + MOST_GAPPED] = {rows * n};
-        void *pointers[1 + MOST_GAPPED] = {c->out + at * c->size};
+        void *pointers[1 + MOST_GAPPED] = {c->out == NULL ? NULL : c->out + at * c->size};
         for (int j = 0; j < g->operands; j++) {
             pointers[1 + j] = buffers[j];
             if (c->how[j] == IN_PLACE) pointers[1 + j] = (char *)(uintptr_t)g->memory[j] + place_in_gapped(g, j, row, first);
             else if (c->how[j] == COPIED) gather(g, j, row, rows, first, n, buffers[j], copy);
             else sizes[1 + j] = c->takes_numbers;
         }
+        if (c->out == NULL) pointers[0] = pointers[1];
         const char *error = NULL;
         const Args packed = {pointers, sizes, c->floats, 1, &error, c->failure};
         c->kernel(&packed);
+        if (c->out == NULL && c->how[0] == COPIED) carry(g, 0, row, rows, first, n, buffers[0], 1, copy);
     }
 }
 
@@ -241,7 +297,7 @@ int read_one_gapped(Gapped *g, const Array *a, Py_ssize_t itemsize, int64_t *byt
     const Py_ssize_t sizes[] = {itemsize};
     int rank;
     Py_ssize_t shape[MOST_RANK];
-    if (!read_joined(g, arrays, 1, sizes, ROW_MAJOR, &rank, shape)) return 0;
+    if (!read_gapped(g, arrays, 1, sizes, SPREAD, &rank, shape)) return 0;
     *bytes = itemsize;
     for (int d = 0; d < g->rank; d++) *bytes *= g->shape[d];
     return *bytes <= reach_of(g, 0);
@@ -266,6 +322,11 @@ void collect_gapped(const Gapped *g, char *to, int threads) {
     split(collect_step, &c, rows, team(&all, rows * g->shape[g->rank - 1]));
 }
 
+/* The bytes from the first element of an operand's line to the end of its last. */
+static int64_t line_of(const Gapped *g, int j) {
+    return (g->shape[g->rank - 1] - 1) * g->strides[j][g->rank - 1] + g->itemsize;
+}
+
 /* Whether no byte of one operand is one of the other: they lie apart, or their lines lie beside each other in rows of
    the same length. */
 static int are_apart(const Gapped *g) {
@@ -273,11 +334,27 @@ static int are_apart(const Gapped *g) {
     if (a + reach_of(g, 0) <= b || b + reach_of(g, 1) <= a) return 1;
     const int last = g->rank - 1;
     if (last == 0) return 0;
-    const int64_t row = g->strides[0][last - 1], line = g->shape[last] * g->itemsize;
+    const int64_t row = g->strides[0][last - 1];
     for (int d = 0; d < last; d++)
         if (g->strides[0][d] % row != 0 || g->strides[1][d] % row != 0) return 0;
     const int64_t between = ((b - a) % row + row) % row;
-    return between >= line && between + line <= row;
+    return between >= line_of(g, 0) && between + line_of(g, 1) <= row;
+}
+
+/* Whether no two elements of an operand share memory, as is seen of rows that lie behind each other. */
+static int is_apart_in_itself(const Gapped *g, int j) {
+    int64_t reach = g->itemsize;
+    for (int d = g->rank - 1; d >= 0; reach += (g->shape[d] - 1) * g->strides[j][d], d--)
+        if (g->strides[j][d] < reach) return 0;
+    return 1;
+}
+
+int can_be_written_gapped(const Gapped *g) {
+    if (!is_apart_in_itself(g, 0)) return 0;
+    if (g->operands == 1) return 1;
+    int is_same = g->memory[0] == g->memory[1];
+    for (int d = 0; d < g->rank; d++) is_same = is_same && g->strides[0][d] == g->strides[1][d];
+    return is_same || are_apart(g);
 }
 
 static void copies_step(const void *context, int64_t begin, int64_t end) {

@@ -15,10 +15,12 @@ typedef struct {
     int64_t strides[MOST_GAPPED][MOST_RANK]; /* bytes; of a line's elements they mostly are 0 or side by side */
 } Gapped;
 
-typedef enum { ROW_MAJOR, ANY_ORDER } Order;
+/* SPREAD is row-major with lines of any length, whose elements may lie apart. */
+typedef enum { ROW_MAJOR, ANY_ORDER, SPREAD } Order;
 
 /* The shape that some operands have together, by `rank` and `shape`, and how they lie in it.  0 of what is not
-   read so: other orders of memory, lines with gaps, and what is not aligned or has no elements. */
+   read so: other orders of memory, short lines and those with gaps but by SPREAD, and what is not aligned or has no
+   elements. */
 int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order, int *rank,
                 Py_ssize_t *shape);
 
@@ -32,8 +34,12 @@ void collect_gapped(const Gapped *g, char *to, int threads);
 /* How far into an operand, in bytes, the item `first` of a row is. */
 int64_t place_in_gapped(const Gapped *g, int operand, int64_t row, int64_t first);
 
+/* Whether the first operand may be written: its elements lie apart from each other, and from those of the second, if
+   there is one that is not the same. */
+int can_be_written_gapped(const Gapped *g);
+
 /* Calls the kernel, of a result of so large items and of rows that lie side by side, for piece after piece.  If it
-   takes operands that repeat, numbers are such. */
+   takes operands that repeat, numbers are such.  Without a result the first operand is written. */
 void run_gapped(const Gapped *g, Kernel kernel, int takes_numbers, char *out, int64_t size, const double *floats,
                 int threads, const char **failure);
 

@@ -14,6 +14,7 @@
 #define MAX_CASES 4
 #define MOST_READ 2
 #define FEW 512 /* elements, so soon done that nobody else is let in meanwhile */
+#define MANY_APART 1024 /* elements that lie further apart than every second, which NumPy's loops write as fast */
 #define LEAST_PERIOD 64 /* elements below which NumPy's loops are as fast */
 
 typedef struct {
@@ -126,17 +127,41 @@ static void run(const Entry *entry, const Call *call, int reads, const double *f
 static const Case *case_of_gapped(const Whole *w, PyObject *const *args, Gapped *g, int *rank, Py_ssize_t *shape) {
     const Array *arrays[MOST_READ];
     Py_ssize_t itemsize;
-    if (w->is_in_place) return NULL;
     for (int j = 0; j < w->reads; j++)
         if ((arrays[j] = array_of(args[j], &itemsize)) == NULL || arrays[j]->dtype != arrays[0]->dtype) return NULL;
     const Case *of = NULL;
     for (int i = 0; of == NULL && i < w->cases; i++)
         if (w->of[i].dtype == arrays[0]->dtype) of = &w->of[i];
     const Py_ssize_t itemsizes[MOST_READ] = {itemsize, itemsize};
-    if (of == NULL || itemsize > 8 || !read_gapped(g, arrays, w->reads, itemsizes, ROW_MAJOR, rank, shape)) return NULL;
+    if (of == NULL || itemsize > 8 || !read_gapped(g, arrays, w->reads, itemsizes, SPREAD, rank, shape)) return NULL;
+    if (w->is_in_place) {
+        const int64_t between = g->strides[0][g->rank - 1];
+        int is_shape = *rank == arrays[0]->rank && is_writable(arrays[0]);
+        if (between > 2 * itemsize && length_of(arrays[0], 1) >= MANY_APART) return NULL;
+        for (int d = 0; is_shape && d < *rank; d++) is_shape = shape[d] == arrays[0]->shape[d];
+        return is_shape && can_be_written_gapped(g) ? of : NULL;
+    }
     for (int d = 0; w->reads == 1 && d < g->rank; d++)
         if (g->strides[0][d] == 0) return NULL;
     return of;
+}
+
+/* Runs the kernel of such arrays into `memory`, or into the first of them; 0 with an exception if that fails. */
+static int run_of_gapped(const Whole *w, const Case *of, const Gapped *g, char *memory, Py_ssize_t size,
+                         const double *floats) {
+    const char *failure = NULL;
+    const int threads = threads_of_kernels();
+    int64_t count = 1;
+    for (int d = 0; d < g->rank; d++) count *= g->shape[d];
+    if (count < FEW) {
+        run_gapped(g, of->entry->row->kernel, w->repeats, memory, size, floats, threads, &failure);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        run_gapped(g, of->entry->row->kernel, w->repeats, memory, size, floats, threads, &failure);
+        Py_END_ALLOW_THREADS
+    }
+    if (failure != NULL) PyErr_Format(PyExc_RuntimeError, "%s(): %s", of->entry->row->name, failure);
+    return failure == NULL;
 }
 
 /* The result of a kernel of such arrays; NULL with an exception if that fails. */
@@ -153,18 +178,11 @@ static PyObject *made_of_gapped(const Whole *w, const Case *of, const Gapped *g,
         return NULL;
     }
     for (int d = 0; d < rank; d++) count *= shape[d];
-    const char *failure = to.buffer.len == count * size ? NULL : "its result has another size";
-    const int threads = threads_of_kernels();
-    if (failure == NULL && count < FEW) {
-        run_gapped(g, of->entry->row->kernel, w->repeats, memory, size, floats, threads, &failure);
-    } else if (failure == NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        run_gapped(g, of->entry->row->kernel, w->repeats, memory, size, floats, threads, &failure);
-        Py_END_ALLOW_THREADS
-    }
+    int is_done = to.buffer.len == count * size;
+    if (!is_done) PyErr_Format(PyExc_RuntimeError, "%s(): its result has another size", of->entry->row->name);
+    is_done = is_done && run_of_gapped(w, of, g, memory, size, floats);
     release(&to, 1);
-    if (failure == NULL) return out;
-    PyErr_Format(PyExc_RuntimeError, "%s(): %s", of->entry->row->name, failure);
+    if (is_done) return out;
     Py_DECREF(out);
     return NULL;
 }
@@ -194,6 +212,10 @@ static PyObject *call_whole(PyObject *self, PyObject *const *args, Py_ssize_t co
         Py_ssize_t shape[MOST_RANK];
         of = case_of_gapped(w, args, &gapped, &rank, shape);
         if (of == NULL) return call_general(w->general, args, count);
+        if (w->is_in_place) {
+            if (!run_of_gapped(w, of, &gapped, NULL, 0, floats)) return NULL;
+            Py_RETURN_NONE;
+        }
         return made_of_gapped(w, of, &gapped, rank, shape, floats);
     }
     const Array *like = call.like;

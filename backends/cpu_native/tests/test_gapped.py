@@ -109,11 +109,73 @@ def test_rows_with_gaps_and_rows_that_repeat_are_read_where_they_lie():
         np.testing.assert_array_equal(two(x[..., :30], b), x[..., :30] + b)
         np.testing.assert_array_equal(two(b, x[..., :30]), b + x[..., :30])
     np.testing.assert_array_equal(one(x[:, 1:, 3:]), -x[:, 1:, 3:])
-    for other in (x.T, x[..., ::2], x[::-1], x[..., :3], x.view(Other)[..., 1:]):
+    for short in (x[..., ::2], x[..., :3], x[..., 5], x[:, 3, 4:6], x[..., 1::7]):
+        np.testing.assert_array_equal(one(short), -short)
+        np.testing.assert_array_equal(two(short, short[:1]), short + short[:1])
+    for other in (x.T, x[::-1], x.view(Other)[..., 1:]):
         with pytest.raises(NotImplementedError):
             one(other)
     with pytest.raises(NotImplementedError):
         one(np.broadcast_to(x[:, :1, :30], (5, 9, 30)))  # each element is computed once
+
+
+@given(
+    st.lists(st.integers(1, 5) | st.just(40), min_size=1, max_size=3).map(tuple),
+    st.lists(st.tuples(*[st.integers(0, 12)] * 2), min_size=3, max_size=3),
+    st.lists(st.tuples(*[st.integers(1, 3)] * 2), min_size=3, max_size=3),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([np.add, np.multiply]),
+    st.sampled_from(["shared", "another", "row", "number", "itself"]),
+)
+@settings(max_examples=600, deadline=None)
+def test_rows_with_gaps_are_written_in_place(shape, starts, steps, dtype, function, kind):
+    """As NumPy does, which copies operands that share memory; the gaps stay."""
+    whole = filled([3 * n + 12 for n in shape], dtype, 0)
+    cuts = [
+        tuple(
+            slice(at[k], at[k] + n * step[k], step[k])
+            for n, at, step in zip(shape, starts, steps, strict=False)
+        )
+        for k in (0, 1)
+    ]
+    found, wanted = whole.copy(), whole.copy()
+    with np.errstate(all="ignore"):
+        for x, write in (
+            (found, KERNELS[{"add": "add_", "multiply": "mul_"}[function.__name__]]),
+            (wanted, lambda a, b: function(a, b, out=a)),
+        ):
+            other = {
+                "shared": x[cuts[1]],
+                "another": whole.copy()[cuts[1]],
+                "row": whole[(0,) * (len(shape) - 1)][cuts[1][-1]],
+                "number": np.array(1.5, dtype),
+                "itself": x[cuts[0]],
+            }[kind]
+            write(x[cuts[0]], other)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_functions_write_rows_with_gaps_in_place():
+    def refuse(*args):
+        raise NotImplementedError
+
+    x = filled((40, 90), np.float32, 0)
+    found = x.copy()
+    write = native.whole(refuse, ((x.dtype, native.relu_f32),), 1 << 30, None)
+    write(found[::2, 3:17])
+    write(found[:, 20:22])
+    write(found[1:3, 70::5])
+    wanted = x.copy()
+    for part in (wanted[::2, 3:17], wanted[:, 20:22], wanted[1:3, 70::5]):
+        part[part < 0] = 0
+    np.testing.assert_array_equal(found, wanted)
+    still = found[:, 3:9]
+    still.setflags(write=False)
+    windows = np.lib.stride_tricks.sliding_window_view(found[0], 50, writeable=True)
+    for other in (still, windows, np.broadcast_to(found[:1], (3, 90)), found.T):
+        with pytest.raises(NotImplementedError):
+            write(other)
+    np.testing.assert_array_equal(found, wanted)
 
 
 def test_the_number_of_threads_makes_no_difference():
