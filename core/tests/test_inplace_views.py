@@ -74,3 +74,40 @@ def test_a_plain_copy_counts_and_leaves_its_source_alone(device):
     view = x[1]
     x.copy_(y.mul_(2))
     assert view.tolist() == [4.0] * 3
+
+
+def test_what_augmented_assignment_writes_a_second_time_is_a_write_of_nothing():
+    x = fb.arange(12.0).reshape(3, 4).clone()
+    whole = x.clone()
+    x[:, 1:3] += 1
+    whole[:, 1:3] = whole[:, 1:3] + 1
+    assert x.equal(whole) and x._version == 2
+    x[1] *= fb.tensor(2.0)
+    x[..., ::2] -= x[:, 1:2].clone()
+    whole[1] = whole[1] * 2
+    whole[..., ::2] = whole[..., ::2] - whole[:, 1:2]
+    assert x.equal(whole) and x._version == 6
+
+
+def test_another_part_of_the_same_memory_is_written_as_it_was():
+    x = fb.arange(12.0).reshape(3, 4).clone()
+    x[:, :2] = x[:, 2:]
+    assert x.tolist() == [[2, 3, 2, 3], [6, 7, 6, 7], [10, 11, 10, 11]]
+    square = fb.arange(9.0).reshape(3, 3).clone()
+    square[:2, :2] = square[:2, :2].t().clone().t()
+    square[:2, :2] = square.t()[:2, :2].clone()
+    assert square.tolist() == [[0, 3, 2], [1, 4, 5], [6, 7, 8]]
+    moved = fb.arange(6.0)
+    part = moved[1:3]
+    moved.set_(moved.untyped_storage(), 2, (4,))
+    moved[1:3] = part  # which are other places of it by now
+    assert part.tolist() == [1, 2] and moved.tolist() == [2, 1, 2, 5]
+
+
+def test_a_gradient_goes_through_augmented_assignment():
+    x = fb.ones(2, 3, requires_grad=True)
+    y = x * 1
+    y[:, 1:] *= 3
+    y[:, 1:] += x[:, :2]
+    y.sum().backward()
+    assert x.grad.tolist() == [[2, 4, 3]] * 2

@@ -292,7 +292,7 @@ static int64_t reach_of(const Gapped *g, int j) {
     return last + g->itemsize;
 }
 
-int read_one_gapped(Gapped *g, const Array *a, Py_ssize_t itemsize, int64_t *bytes) {
+int read_one_gapped(Gapped *g, const Array *a, Py_ssize_t itemsize, int64_t *bytes, int *repeats) {
     const Array *const arrays[] = {a};
     const Py_ssize_t sizes[] = {itemsize};
     int rank;
@@ -300,7 +300,8 @@ int read_one_gapped(Gapped *g, const Array *a, Py_ssize_t itemsize, int64_t *byt
     if (!read_gapped(g, arrays, 1, sizes, SPREAD, &rank, shape)) return 0;
     *bytes = itemsize;
     for (int d = 0; d < g->rank; d++) *bytes *= g->shape[d];
-    return *bytes <= reach_of(g, 0);
+    *repeats = *bytes > reach_of(g, 0);
+    return 1;
 }
 
 typedef struct {

@@ -24,9 +24,9 @@ typedef enum { ROW_MAJOR, ANY_ORDER, SPREAD } Order;
 int read_gapped(Gapped *g, const Array *const *arrays, int count, const Py_ssize_t *itemsizes, Order order, int *rank,
                 Py_ssize_t *shape);
 
-/* The same of one operand, whose lines may be of any length and have gaps; `*bytes` are those of its elements.  0 of one
-   that reads an element more than once as well. */
-int read_one_gapped(Gapped *g, const Array *a, Py_ssize_t itemsize, int64_t *bytes);
+/* The same of one operand, whose lines may be of any length and have gaps; `*bytes` are those of its elements, and
+   `*repeats` says whether it has more of them than memory. */
+int read_one_gapped(Gapped *g, const Array *a, Py_ssize_t itemsize, int64_t *bytes, int *repeats);
 
 /* Copies the elements of one operand to where they lie side by side, in parts. */
 void collect_gapped(const Gapped *g, char *to, int threads);

@@ -325,6 +325,7 @@ PyObject *borrow(PyObject *self, PyObject *args);        /* borrowed.c */
 PyObject *make_drawing(PyObject *self, PyObject *args);  /* drawing.c */
 PyObject *make_assigning(PyObject *self, PyObject *args); /* assigning.c */
 PyObject *make_choosing(PyObject *self, PyObject *args);  /* choosing.c */
+PyObject *make_collecting(PyObject *self, PyObject *args); /* collecting.c */
 PyObject *make_pairing(PyObject *self, PyObject *args);  /* pairs.c */
 PyObject *make_joining(PyObject *self, PyObject *args);  /* joining.c */
 PyObject *learn_arrays(PyObject *self, PyObject *args);  /* arrays.c */
@@ -339,6 +340,7 @@ static PyMethodDef functions[] = {
     {"learn_arrays", learn_arrays, METH_VARARGS, "Read arrays where they lie, if they are as expected."},
     {"drawing", make_drawing, METH_VARARGS, "Functions that draw random numbers by one call."},
     {"assigning", make_assigning, METH_VARARGS, "A function that writes into arrays."},
+    {"collecting", make_collecting, METH_VARARGS, "A function that makes row-major copies."},
     {"choosing", make_choosing, METH_VARARGS, "A function that chooses between two arrays by element."},
     {"pairing", make_pairing, METH_VARARGS, "A function that multiplies two small matrices."},
     {"joining", make_joining, METH_VARARGS, "A function that joins small arrays."},

@@ -125,7 +125,8 @@ static void shut(Open *open) {
 static int see_gapped(Held *held, const Array *seen, Py_ssize_t itemsize) {
     Gapped g;
     int64_t bytes;
-    if (seen->rank > MOST_DIMS || !read_one_gapped(&g, seen, itemsize, &bytes)) return 0;
+    int repeats;
+    if (seen->rank > MOST_DIMS || !read_one_gapped(&g, seen, itemsize, &bytes, &repeats) || repeats) return 0;
     *held = (Held){.copy = NULL};
     held->buffer.len = bytes;
     held->buffer.itemsize = itemsize;
@@ -138,9 +139,10 @@ static int see_gapped(Held *held, const Array *seen, Py_ssize_t itemsize) {
 static int copy_seen(Held *held, PyObject *array) {
     Gapped g;
     int64_t bytes;
+    int repeats;
     Py_ssize_t itemsize;
     const Array *seen = array_of(array, &itemsize);
-    if (seen == NULL || !read_one_gapped(&g, seen, itemsize, &bytes) || bytes != held->buffer.len) {
+    if (seen == NULL || !read_one_gapped(&g, seen, itemsize, &bytes, &repeats) || bytes != held->buffer.len) {
         PyErr_SetString(PyExc_RuntimeError, "an array was given another shape during a call");
         return 0;
     }

@@ -35,7 +35,8 @@ def alike(name, *operands):
         found, wanted = KERNELS[name](*operands), NUMPY[name](*operands)
     assert found.dtype == wanted.dtype
     assert found.shape == wanted.shape
-    assert found.strides == wanted.strides
+    steps = [[s for s, n in zip(a.strides, a.shape, strict=True) if n > 1] for a in (found, wanted)]
+    assert steps[0] == steps[1]  # where there is one element, they lead nowhere
     if name in EXACT:
         np.testing.assert_array_equal(found, wanted)
     else:
@@ -328,7 +329,15 @@ def test_elements_are_collected_from_rows_of_any_length_and_step(itemsize):
     seen = native.prepared("seen", "a", prepare, lambda a: None, np.ndarray, np.empty)
     table = native.prepared("table", "t", refuse, lambda a: None, np.ndarray, np.empty)
     x = np.zeros((4, 5, 60), dtype)
-    for a in (x[..., :1], x[..., :2], x[..., 3:40], x[:, ::2, ::3], x[::3], x[0, :, 5], x[0, 0, ::7]):
+    for a in (
+        x[..., :1],
+        x[..., :2],
+        x[..., 3:40],
+        x[:, ::2, ::3],
+        x[::3],
+        x[0, :, 5],
+        x[0, 0, ::7],
+    ):
         seen(a)
         table(a)
         assert found.pop() == a.shape

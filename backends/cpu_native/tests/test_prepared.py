@@ -71,7 +71,8 @@ def test_zeros_of_both_signs_are_two_settings():
 @pytest.mark.parametrize(
     "array",
     [
-        np.zeros((4, 6), F32)[:, ::2],
+        np.zeros((4, 6), F32)[:, ::-1],
+        np.lib.stride_tricks.sliding_window_view(np.zeros(9, F32), 4),
         np.zeros((3, 4), F32).T,
         np.ma.zeros((2, 3), F32),
         [[1.0, 2.0]],
@@ -79,9 +80,18 @@ def test_zeros_of_both_signs_are_two_settings():
         np.zeros((1,) * 9, F32),
         np.zeros((2, 3), object),
     ],
-    ids=["with gaps", "transposed", "subclass", "list", "number", "nine dimensions", "objects"],
+    ids=[
+        "backwards",
+        "windows",
+        "transposed",
+        "subclass",
+        "list",
+        "number",
+        "nine dimensions",
+        "objects",
+    ],
 )
-def test_what_is_no_array_without_gaps_is_not_asked_about(array):
+def test_what_is_no_array_in_order_is_not_asked_about(array):
     asked = Asked()
     asked.answer = lambda a, number: None
     assert asked.run(array, 1) == "general"

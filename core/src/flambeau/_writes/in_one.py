@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
 
 # What the functions take after the tensor: t, a tensor of its dtype and shape, or a number for
-# all; n, a number; o, a number or None; b, any of these.
+# all; n, a number; o, a number or None; b, any of these; m, a mask that is broadcast to it; s, a
+# number as a native one.
 _KINDS = {
     **dict.fromkeys(
         """neg abs exp log log1p tanh sqrt square erf sign rsqrt reciprocal floor ceil trunc round
@@ -40,11 +41,16 @@ _KINDS = {
     "clamp_max": "t",
     "nan_to_num": "ooo",
     "lerp": "tn",
+    "masked_fill": "ms",
     "addcmul": "ttn",
     "addcdiv": "ttn",
 }
 _KERNELS = {name: (f"{name}_", kinds) for name, kinds in _KINDS.items()}
 _GREATEST = {D.float32: 3.4028234663852886e38, D.float64: 1.7976931348623157e308}
+
+
+is_written_in_one = _KERNELS.__contains__
+"""Whether there may be such a kernel for the function of a name."""
 
 
 def kernel_in_place(
@@ -75,7 +81,7 @@ def kernel_in_place(
         kernel, kinds = partial(_clamp, be), "bb"
     given: list[Any] = []
     for kind, x in zip(kinds, args, strict=True):
-        if type(x) is float or type(x) is int:
+        if (type(x) is float or type(x) is int) and kind != "m":
             if x != x or (abs(x) > greatest and abs(x) != _INFINITY):
                 return None
             if type(x) is int and abs(x) >> 63:
@@ -85,6 +91,16 @@ def kernel_in_place(
             if kind not in "ob":
                 return None
             given.append(x)
+        elif kind == "m":
+            if not is_tensor(x) or x.dtype is not D.bool_ or x._be is not be:
+                return None
+            if (shape := x._a.shape) != (own := self._a.shape):
+                lead = len(own) - len(shape)
+                if lead < 0 or any(
+                    n != 1 and n != m for n, m in zip(shape, own[lead:], strict=True)
+                ):
+                    return None
+            given.append(x._a)
         elif kind in "tb" and is_tensor(x):
             shape = x._a.shape
             if x._be is not be or x.dtype is not self.dtype or (shape and shape != self._a.shape):

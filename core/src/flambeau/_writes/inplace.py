@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau._autograd.modes import recording, set_recording
@@ -32,7 +32,7 @@ from flambeau._memory.views import (
     without_region,
 )
 from flambeau._types import dtype as D
-from flambeau._writes.in_one import kernel_in_place
+from flambeau._writes.in_one import is_written_in_one, kernel_in_place
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
@@ -78,18 +78,20 @@ def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) 
         checked = kwargs.pop("_checked", None)
     given = (*args, kwargs["value"]) if len(kwargs) == 1 and "value" in kwargs else args
     st = self._st
-    if st is None or not st.shared:  # nothing else has its memory
-        if not self._rg:
-            if given is not args or not kwargs:
-                if (one := kernel_in_place(self, function.__name__, given)) is not None:
+    alone = st is None or not st.shared  # nothing else has its memory
+    if not (self._rg and recording() and self.requires_grad):
+        name = function.__name__
+        if is_written_in_one(name) and (given is not args or not kwargs):
+            if alone or _is_written_alone(self, given):
+                if (one := kernel_in_place(self, name, given)) is not None:
                     one[0](self._a, *one[1])
                     storage_of(self).version += 1
                     return self
-        elif self._rg is True and self._fn is not None and not scatters and recording():
-            result = function(self._same_history(self._a), *args, **kwargs)
-            check_result(self, result)
-            assign(self, result, True)
-            return self
+    elif alone and self._rg is True and self._fn is not None and not scatters:
+        result = function(self._same_history(self._a), *args, **kwargs)
+        check_result(self, result)
+        assign(self, result, True)
+        return self
     tensors = [a for a in args if is_tensor(a)]
     tensors += [a for a in kwargs.values() if is_tensor(a)]
     record = (
@@ -108,7 +110,7 @@ def inplace(function: Callable[..., Any], self: Own, *args: Any, **kwargs: Any) 
         source = self._same_history(self._a)
     if record or not self._be.strided:
         result = function(source, *args, **kwargs)
-    elif (given is not args or not kwargs) and (
+    elif (is_written_in_one(function.__name__) and (given is not args or not kwargs)) and (
         one := kernel_in_place(self, function.__name__, given)
     ) is not None:
         one[0](self._a, *one[1])
@@ -279,6 +281,14 @@ def repeats_nothing(self: Tensor) -> bool:
     """Whether no two elements share memory, as strides show at a glance."""
     backend, native = self._be.backend, self._a
     return self._be.strided and (backend.is_contiguous(native) or 0 not in backend.strides(native))
+
+
+def _is_written_alone(self: Tensor, given: Sequence[Any]) -> bool:
+    """Whether a view may be written without a closer look, while operands are read."""
+    st = self._st
+    return repeats_nothing(self) and all(
+        x is self or not is_tensor(x) or x._st is not st for x in given
+    )
 
 
 def _all_elsewhere(sources: list[Any], self: Tensor) -> bool:

@@ -267,6 +267,10 @@ def dense(a: Array) -> Array:
     """A row-major array of the same elements: itself, if it is one."""
     if a.flags.c_contiguous:
         return a
+    return _collected(a)
+
+
+def _turned_or_filled(a: Array) -> Array:
     if any(a.strides) and (found := transposed(a)) is not None:
         return found
     out = made(a.shape, a.dtype)
@@ -274,6 +278,14 @@ def dense(a: Array) -> Array:
     return out
 
 
+def collected(general: Kernel, repeats: bool) -> Kernel:
+    """`general`, and one call for what is row-major but for gaps, or elements that repeat."""
+    if native is None or not extension.READS_ARRAYS:
+        return general
+    return native.collecting(general, empty, THRESHOLD, repeats)
+
+
+_collected = collected(_turned_or_filled, True)
 _MADE: Any = [["readonly"], ["writeonly", "allocate"]]
 
 

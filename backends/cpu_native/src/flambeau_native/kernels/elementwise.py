@@ -25,6 +25,7 @@ from flambeau_native.kernels._common import (
     Array,
     Kernel,
     alike,
+    collected,
     compiled,
     dense,
     in_place,
@@ -128,9 +129,8 @@ def contiguous(a: Array) -> Any:
 def clone(a: Array) -> Any:
     if a.flags.c_contiguous:
         return a.copy() if a.nbytes < THRESHOLD else copied(a)
-    order, steps = copy_order(a), a.strides
-    falls = a.size >= _SMALLEST and steps[-1] > 0 and list(steps) == sorted(steps, reverse=True)
-    return dense(a) if falls or order == "C" else a.copy(order)
+    order = copy_order(a)
+    return dense(a) if order == "C" else a.copy(order)
 
 
 def _make_cast() -> Kernel:
@@ -209,6 +209,10 @@ def _period(a: Array, whole: Array) -> int:
     if len(a.shape) > len(whole.shape) or shape != whole.shape[len(whole.shape) - len(shape) :]:
         return -1
     return a.size if a.size == 1 or a.size >= _LEAST_PERIOD else -1
+
+
+def masked_fill_(a: Array, mask: Array, value: Array) -> None:
+    KERNELS["assign"](a, KERNELS["where"](mask, value, a))
 
 
 def _make_rounding(name: str) -> Kernel:
@@ -329,6 +333,11 @@ def _make_multiply_add() -> dict[str, Kernel]:
         run, shape = find(a.dtype), a.shape
         if run and b.shape == shape and (not c.ndim or c.shape == shape) and alike(a, b, c):
             run(a, a, b, c, a.size, not c.ndim)
+        elif run and not a.flags.c_contiguous:
+            rows = dense(a)
+            b = dense(b if b.shape == shape else spread(b, shape))
+            run(rows, rows, b, dense(spread(c, shape)) if c.ndim else c, a.size, not c.ndim)
+            KERNELS["assign"](a, rows)
         else:
             _assign(a, multiply_add(a, b, c))  # type: ignore[arg-type]
 
@@ -362,6 +371,7 @@ KERNELS: dict[str, Kernel] = {
 }
 
 if native is not None:
+    KERNELS["contiguous"], KERNELS["clone"] = collected(contiguous, True), collected(clone, False)
     KERNELS |= _make_multiply_add()
     KERNELS |= writing_kernels()
     KERNELS |= {f"{name}_": in_place(name, KERNELS[name], THRESHOLD) for name in _READ_ONCE.split()}
@@ -379,6 +389,7 @@ if native is not None:
     if extension.READS_ARRAYS:
         KERNELS["cast"] = _make_cast()
         KERNELS["where"] = native.choosing(otherwise("where"), BOOL, THRESHOLD, empty)
+        KERNELS["masked_fill_"] = masked_fill_
     # The loops of NumPy give the same bits.
     for _name in "eq ne lt le gt ge".split():
         KERNELS[_name] = whole_comparison(KERNELS.get(_name, NUMPY[_name]), _name)

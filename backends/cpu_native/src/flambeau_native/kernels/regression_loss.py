@@ -12,6 +12,7 @@ from flambeau_native.kernels._common import (
     Kernel,
     alike,
     compiled,
+    dense,
     made_like,
     otherwise,
 )
@@ -22,9 +23,12 @@ def _make_mse_loss() -> Kernel:
 
     def mse_loss(a: Array, b: Array, reduction: str) -> np.ndarray:
         run = find(a.dtype)
-        fits = a.size and reduction != "none" and a.shape == b.shape and alike(a, b)
-        if run is None or not fits:
+        if run is None or not a.size or reduction == "none" or a.shape != b.shape:
             return general(a, b, reduction)
+        if not alike(a, b):
+            if b.dtype != a.dtype:
+                return general(a, b, reduction)
+            a, b = dense(a), dense(b)
         out = np.empty((), a.dtype)
         run(out, a, b, a.size, a.size if reduction == "mean" else 1)
         return out

@@ -406,7 +406,9 @@ def _written_at_once(x: Tensor, key: object, value: Any) -> bool:
         number = True
     elif type(value) is Tensor and value.dtype is x.dtype and value._be is be:
         number = False
-        if (value._rg and recording()) or value._st is x._st is not None:
+        if value._st is x._st is not None:
+            return _is_there(x, key, value)
+        if value._rg and recording():
             return False
     else:
         return False
@@ -428,6 +430,22 @@ def _written_at_once(x: Tensor, key: object, value: Any) -> bool:
     if native.shape and native.shape != region.shape:
         return False
     be.assign(region, native)
+    storage_of(x).version += 1
+    return True
+
+
+def _is_there(x: Tensor, key: object, value: Tensor) -> bool:
+    """Whether ``x[key]`` is `value` in memory, as after ``x[key] += 1``: the write is counted."""
+    if value._rg and recording() and value.requires_grad:
+        return False
+    plain = _plain_items(key if type(key) is tuple else (key,), x._a.shape)
+    if plain is None:
+        return False
+    backend, region, its = x._be.backend, x._be.slice(x._a, plain[0]), value._a
+    if region.shape != its.shape or backend.strides(region) != backend.strides(its):
+        return False
+    if backend.offset(region, its):
+        return False
     storage_of(x).version += 1
     return True
 
