@@ -28,6 +28,7 @@ from flambeau_native.kernels import (
     regression_loss,
     rejection,
     resampling,
+    sequence_loss,
     special,
 )
 
@@ -50,6 +51,7 @@ FAMILIES = (
     normalization,
     classification_loss,
     regression_loss,
+    sequence_loss,
     recurrent,
     rejection,
     random,

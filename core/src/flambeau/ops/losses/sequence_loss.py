@@ -17,7 +17,7 @@ from itertools import accumulate
 from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import checked, need_tensor
+from flambeau._dispatch.arguments import checked, is_within, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -241,18 +241,14 @@ def ctc_loss(
                 f"(while checking batch element {i})"
             )
     classes = y.shape[2]
-    padded = checked(
-        _padded(cast(t, D.int64), counts),
-        classes,
-        RuntimeError,
-        "ctc_loss: a target is not in [0, {})",
-        (classes,),
-    )
+    padded = _padded(cast(t, D.int64), counts, classes)
     losses = _CTCLoss.apply(y, padded, steps, counts, blank, zero_infinity)
     if zero_infinity:
         losses = losses.masked_fill(losses.detach() == float("inf"), 0)
     if name == "mean":
-        losses = losses / tensor([max(n, 1) for n in counts], dtype=y.dtype, device=y.device)
+        sizes = [max(n, 1) for n in counts]
+        one = len(set(sizes)) == 1
+        losses = losses / (sizes[0] if one else tensor(sizes, dtype=y.dtype, device=y.device))
     return losses.squeeze(0) if single and name == "none" else reduced(losses, name)
 
 
@@ -271,9 +267,18 @@ def _given_lengths(name: str, lengths: Any, count: int) -> tuple[int, ...]:
     return found
 
 
-def _padded(targets: Tensor, counts: tuple[int, ...]) -> Tensor:
-    """One row per target, as long as the longest; what lies behind a target is class 0."""
+def _padded(targets: Tensor, counts: tuple[int, ...], classes: int) -> Tensor:
+    """One row of classes per target, as long as the longest."""
     longest = max(counts, default=0)
+    if targets.shape == (len(counts), longest) and is_within(targets, classes):
+        return targets
+    rows = _rows(targets, counts, longest)
+    text = "ctc_loss: a target is not in [0, {})"
+    return checked(rows, classes, RuntimeError, text, (classes,))
+
+
+def _rows(targets: Tensor, counts: tuple[int, ...], longest: int) -> Tensor:
+    """The same, not looked at; what lies behind a target is class 0."""
     lengths = _lengths(counts, targets).unsqueeze(1)
     place = arange(longest, device=targets.device)
     if targets.dim() == 1:
