@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import pytest
@@ -140,3 +141,18 @@ def test_hypot_does_not_overflow() -> None:
 )
 def test_errors_have_the_class_of_pytorch(call: Any, text: str) -> None:
     check_error(call, (), text)
+
+
+def test_gradients_of_x_log_y_at_corners_are_those_of_pytorch() -> None:
+    corners = [0.0, -0.0, 1.0, -1.0, 2.5, math.inf, -math.inf, math.nan]
+    pairs = torch.tensor(list(product(corners, corners)), dtype=torch.float64)
+    found = []
+    for t in (torch, fb):
+        x, y = (t.tensor(pairs[:, i].tolist(), dtype=t.float64, requires_grad=True) for i in (0, 1))
+        result = t.xlogy(x, y)
+        grads = t.autograd.grad(result.sum(), (x, y), create_graph=True)
+        again = t.autograd.grad(sum(g.sum() for g in grads), (x, y))
+        found.append([result, *grads, *again])
+    assert_same(found[1], found[0])
+    with pytest.raises(NotImplementedError):
+        fb.xlogy(fb.ones(1, dtype=fb.complex64), fb.ones(1))

@@ -136,6 +136,16 @@ BINARY(logaddexp2, double, double, f64, fma(log1p_unit_d(ADDED(LOG_2)), 1 / LOG_
 HALVES(logaddexp, logaddexp_loop_f32, TWO_OPERANDS)
 HALVES(logaddexp2, logaddexp2_loop_f32, TWO_OPERANDS)
 
+/* g log x, and 0 where g is, unless x is NaN. */
+#define UNLESS_NOTHING(found) (g == 0 && x == x ? 0 : (found))
+#if HAS_AVX512
+#define NOTHING (_mm512_cmp_ps_mask(g, _mm512_setzero_ps(), _CMP_EQ_OQ) & _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q))
+#endif
+BINARY_LOOP(xlogy, float, float, f32, UNLESS_NOTHING(g *log_f(x)))
+VECTOR_LOOP(xlogy, 1, _mm512_maskz_mul_ps((__mmask16)~NOTHING, g, log_v(x)), )
+BINARY_KERNEL(xlogy, float, f32, FASTEST(xlogy))
+BINARY(xlogy, double, double, f64, UNLESS_NOTHING(g *log_d(x)))
+
 /* The logarithm of the running sum of exponentials along `n` lines of `inner` elements. */
 #define AT_ONCE 256
 #define WIDEST(T) (sizeof(T) == 4 ? 32 : 8) /* between the greatest number and the first sum, that keeps its digits */
@@ -205,6 +215,7 @@ const Row special_rows[] = {
     SINGLE(i0, "wri", ONE_EACH), SINGLE(i1, "wri", ONE_EACH),
     SINGLE(logaddexp, "wrri", TWO_EACH), SINGLE(logaddexp2, "wrri", TWO_EACH),
     {"logaddexp_f64", "wrri", TWO_EACH, logaddexp_f64}, {"logaddexp2_f64", "wrri", TWO_EACH, logaddexp2_f64},
+    {"xlogy_f32", "wrri", TWO_EACH, xlogy_f32}, {"xlogy_f64", "wrri", TWO_EACH, xlogy_f64},
     {"logcumsumexp_f32", "wriii", "t012,t012", logcumsumexp_f32},
     {"logcumsumexp_f64", "wriii", "t012,t012", logcumsumexp_f64},
     {NULL, NULL, NULL, NULL},

@@ -57,6 +57,20 @@ def test_sums_of_two_exponentials(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_numbers_times_logarithms(dtype):
+    with np.errstate(all="ignore"):
+        a, b = pairs([*CORNERS, 0.5, 1.0, 3.0], dtype)
+        for x, y in ((a, b), (a, abs(b)), (a[::2], b[::2]), (a[:0], b[:0]), (a[3, ...], b[9, ...])):
+            found, wanted = np.asarray(COMPILED["xlogy"](x, y)), NUMPY["xlogy"](x, y)
+            assert found.shape == wanted.shape
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, wanted, 4 * np.finfo(dtype).eps)
+            nothing = (x == 0) & ~np.isnan(y)
+            assert not np.signbit(found[nothing]).any()
+            assert not found[nothing].any()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize(("shape", "dim"), LINES)
 def test_running_sums_of_exponentials(shape, dim, dtype, threads):
     rng = np.random.default_rng(0)

@@ -32,7 +32,7 @@ def _of_integers(name: str) -> Kernel:
     return kernel
 
 
-KERNELS: dict[str, Kernel] = {name: binary(name) for name in ("logaddexp", "logaddexp2")}
+KERNELS: dict[str, Kernel] = {name: binary(name) for name in ("logaddexp", "logaddexp2", "xlogy")}
 
 if native is not None:
     KERNELS |= {name: _of_integers(name) for name in ("gcd", "lcm")}

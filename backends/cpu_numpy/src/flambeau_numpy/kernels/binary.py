@@ -40,9 +40,19 @@ def lcm(a: Array, b: Array) -> Any:
     return np.abs(found) if a.dtype.kind == "i" and a.itemsize >= 4 else found
 
 
+@quiet
+def xlogy(a: Array, b: Array) -> Array:
+    """a·log(b); 0 where a is, unless b is NaN.  The logarithm of a half is one."""
+    logarithm = np.asarray(np.log(wide(b)), b.dtype)
+    found = np.asarray(wide(a) * wide(logarithm))
+    found = np.where((a == 0) & ~np.isnan(b), 0, found)
+    return np.asarray(found, a.dtype)
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
     "logaddexp": _widened(np.logaddexp),
     "logaddexp2": _widened(np.logaddexp2),
+    "xlogy": xlogy,
     "gcd": gcd,
     "lcm": lcm,
 }

@@ -189,6 +189,36 @@ def _cotangent_derivative(x: Tensor, n: int) -> Tensor:
     return total * math.pi ** (n + 1)
 
 
+@composite(promotes="float", refuses_complex='"xlogy" is not implemented for complex numbers')
+def _xlogy(self: Tensor, other: Tensor) -> Tensor:
+    nothing = (self == 0) & (other == other)
+    product = where(nothing, 0.0, self) * log(where(nothing, 1.0, other))
+    return where(nothing, 0.0, product)  # never −0
+
+
+@_xlogy.gradient("self")
+def _(F, g, self, other):
+    zero = F.scalar(0, g)
+    nothing = F.bitwise_and(F.eq(self, zero), F.le(other, zero))
+    return F.where(nothing, zero, F.xlogy(g, other))
+
+
+@_xlogy.gradient("other")
+def _(F, g, self, other):
+    return F.div(F.mul(g, self), other)
+
+
+@_xlogy.samples
+def _(S):
+    some, positive = S.Arr((2, 3)), S.Arr((2, 3), low=0.1, high=3)
+    return [
+        S.Sample((some, positive), "matrix", True),
+        S.Sample((S.Arr((2, 1)), S.Arr((3,), low=0.1, high=3)), "broadcast", True),
+        S.Sample((S.Arr(()), S.Arr((), low=0.1, high=3)), "scalar"),
+        S.Sample((S.Arr((0, 3)), S.Arr((3,))), "empty"),
+    ]
+
+
 @public(inplace="both")
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complementary error function 1 - erf(x), accurate in its tail.
@@ -318,9 +348,4 @@ def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None 
     if not isinstance(other, Tensor):
         other = like.new_tensor(other, dtype=dtype)
     x = input if isinstance(input, Tensor) else like.new_tensor(input, dtype=dtype)
-    # 0·log(y) is right by itself where log(y) is finite, and so is its derivative log(y).
-    nothing = x == 0
-    infinite = nothing & ((other <= 0) | (other == math.inf))
-    product = binary("mul", x, log(where(infinite, 1.0, other) if other.dtype.fp else other))
-    product = where(infinite, 0.0, product)
-    return deliver(where(nothing, product + 0.0, product), out, input, other)  # never −0
+    return deliver(binary("xlogy", x, other), out, input, other)
