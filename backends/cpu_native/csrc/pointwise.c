@@ -129,6 +129,21 @@ VECTOR_LOOP(log1p, 0, log1p_v(x), )
 UNARY_KERNEL(log1p, float, f32, float, FASTEST(log1p))
 HALVES(log1p, FASTEST(log1p), ONE_OPERAND)
 
+/* Of probabilities g and targets x, with logarithms not below -100. */
+#define AT_LEAST_LOG(y) ((y) < -100 ? -100 : (y))
+#define CROSS_ENTROPY(yes, no) ((x - 1) * AT_LEAST_LOG(no) - x * AT_LEAST_LOG(yes))
+#if HAS_AVX512
+INLINE AVX512 __m512 binary_cross_entropy_v(__m512 g, __m512 x) {
+    const __m512 least = _mm512_set1_ps(-100); /* the second operand of a maximum is the result if it is NaN */
+    return (x - ONE) * _mm512_max_ps(least, log1p_v(-g)) - x * _mm512_max_ps(least, log_v(g));
+}
+#endif
+BINARY_LOOP(binary_cross_entropy, float, float, f32, CROSS_ENTROPY(log_f(g), log1pf(-g)))
+VECTOR_LOOP(binary_cross_entropy, 1, binary_cross_entropy_v(g, x), )
+BINARY_KERNEL(binary_cross_entropy, float, f32, FASTEST(binary_cross_entropy))
+HALVES(binary_cross_entropy, FASTEST(binary_cross_entropy), TWO_OPERANDS)
+BINARY(binary_cross_entropy, double, double, f64, CROSS_ENTROPY(log(g), log1p(-g)))
+
 UNARY_LOOP(exp2, float, float, f32, float, f32, exp2f(x))
 VECTOR_LOOP(exp2, 0, exp2_v(x), )
 UNARY_KERNEL(exp2, float, f32, float, FASTEST(exp2))
@@ -272,6 +287,7 @@ const Row pointwise_rows[] = {
     ROWS(hardswish, "wri", ONE_EACH), ROWS(hardswish_backward, "wrri", TWO_EACH),
     ROWS(hardshrink, "wrif", ONE_EACH), ROWS(hardshrink_backward, "wrrif", TWO_EACH),
     ROWS(softshrink, "wrif", ONE_EACH), ROWS(hardtanh_backward, "wrriff", TWO_EACH),
+    ROWS(binary_cross_entropy, "wrri", TWO_EACH),
     SINGLE(log1p, "wri", ONE_EACH), SINGLE(sin, "wri", ONE_EACH), SINGLE(cos, "wri", ONE_EACH),
     ROWS(neg, "wri", ONE_EACH), ROWS(square, "wri", ONE_EACH), ROWS(cube, "wri", ONE_EACH), ROWS(abs, "wri", ONE_EACH), ROWS(sqrt, "wri", ONE_EACH),
     ROWS(floor, "wri", ONE_EACH), ROWS(ceil, "wri", ONE_EACH), ROWS(trunc, "wri", ONE_EACH), ROWS(round, "wri", ONE_EACH),

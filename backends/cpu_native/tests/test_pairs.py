@@ -57,6 +57,20 @@ def test_sums_of_two_exponentials(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_cross_entropies_of_probabilities(dtype):
+    with np.errstate(all="ignore"):
+        rng, one = np.random.default_rng(0), np.nextafter(dtype(1), dtype(0))
+        some = [0.0, 1.0, one, 1e-7, 1e-40, 0.5, np.nan, *rng.random(30)]
+        a, b = pairs(some, dtype)
+        for x, y in ((a, b), (a[::2], b[::2]), (a[:0], b[:0]), (a[3, ...], b[9, ...])):
+            found = np.asarray(COMPILED["binary_cross_entropy"](x, y))
+            wanted = NUMPY["binary_cross_entropy"](x.astype("f8"), y.astype("f8"))
+            assert found.shape == wanted.shape
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, wanted, 4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_numbers_times_logarithms(dtype):
     with np.errstate(all="ignore"):
         a, b = pairs([*CORNERS, 0.5, 1.0, 3.0], dtype)

@@ -32,6 +32,7 @@ from flambeau._types import dtype as D
 __all__ = [
     "TorchFunctionMode",
     "all_take_as_annotated",
+    "check_values",
     "checked",
     "handle_torch_function",
     "has_torch_function",

@@ -261,6 +261,10 @@ def check_values(x: Tensor, low: float, high: float, text: str) -> None:
 
     Raises:
         RuntimeError: an element is elsewhere, with `text` as message.
+
+    >>> import flambeau as fb
+    >>> from flambeau.overrides import check_values
+    >>> check_values(fb.tensor([0.5, 1.0]), 0, 1, "no probability")
     """
     be, a = x._be, x._a
     if 0 in a.shape or be.device.type == "meta":

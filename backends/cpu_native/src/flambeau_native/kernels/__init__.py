@@ -8,6 +8,7 @@ from typing import Any
 from flambeau_native.kernels import (
     activation,
     binary,
+    binary_loss,
     classification_loss,
     complexes,
     counting,
@@ -49,6 +50,7 @@ FAMILIES = (
     grid,
     resampling,
     normalization,
+    binary_loss,
     classification_loss,
     regression_loss,
     sequence_loss,

@@ -8,7 +8,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
-from flambeau.ops.layers.activation import log_sigmoid, wide
+from flambeau.ops.layers.activation import log_sigmoid, need_floating, wide
 from flambeau.ops.losses.loss_reduction import check_reduction, reduced
 
 
@@ -44,6 +44,7 @@ def binary_cross_entropy(
     Raises:
         ValueError: the shapes of `input` and `target` differ, or an unknown `reduction`.
         RuntimeError: their dtypes do.
+        NotImplementedError: the dtype is not floating.
 
     >>> import flambeau as fb
     >>> fb.binary_cross_entropy(fb.tensor([0.5]), fb.tensor([1.0]))
@@ -61,7 +62,7 @@ def binary_cross_entropy(
         raise RuntimeError(
             f"binary_cross_entropy: target must have the input's dtype {x.dtype}, got {t.dtype}"
         )
-    loss = _binary_cross_entropy.run(x, t)
+    loss = _binary_cross_entropy.run(need_floating(x, "binary_cross_entropy", "input"), t)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.functional._arguments import choose_reduction, readable
-from flambeau.overrides import takes_as_annotated
+from flambeau.overrides import check_values, takes_as_annotated
 
 
 @takes_as_annotated
@@ -30,9 +30,8 @@ def binary_cross_entropy(
     tensor(0.6931)
     """
     reduction = choose_reduction(reduction, size_average, reduce)
-    if readable(input):
-        inside = ((input >= 0) & (input <= 1)).all()
-        fb._assert_async(inside, "all elements of input should be between 0 and 1")
+    if readable(input) and input.is_floating_point():
+        check_values(input, 0, 1, "all elements of input should be between 0 and 1")
     return fb.binary_cross_entropy(input, target, weight, reduction)
 
 

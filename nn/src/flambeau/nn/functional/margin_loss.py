@@ -10,7 +10,7 @@ from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
 from flambeau.nn.functional.activation import logsigmoid
-from flambeau.overrides import takes_as_annotated
+from flambeau.overrides import checked, takes_as_annotated
 
 
 @takes_as_annotated
@@ -52,15 +52,16 @@ def multi_margin_loss(
         raise RuntimeError(f"inconsistent weight size, expected {count} but got {weight.numel()}")
     if target.dtype is not fb.int64:
         raise RuntimeError(f"multi_margin_loss: expected a target of int64, got {target.dtype}")
-    if readable(target) and bool(((classes < 0) | (classes >= count)).any()):
-        raise RuntimeError(f"target out of range: classes are 0 to {count - 1}")
+    text = f"target out of range: classes are 0 to {count - 1}"
+    classes = checked(classes, count, RuntimeError, text, ())
     column = classes.unsqueeze(1)
-    excess = (margin - rows.gather(1, column) + rows).clamp_min(0)
+    own = column == fb.arange(count, device=rows.device)
+    excess = (margin - rows.gather(1, column) + rows).clamp_min(0).masked_fill(own, 0)
     if p == 2:
         excess = excess * excess
     if weight is not None:
         excess = excess * weight[classes].unsqueeze(1)
-    loss = excess.scatter(1, column, 0).sum(1) / count
+    loss = excess.sum(1) / count
     single = reduction == "none" and target.dim() == 0
     return loss.reshape(()) if single else reduced(loss, reduction)
 
