@@ -65,7 +65,9 @@ static void let_go(Answer *a) {
 
 /* Settings are plain values, tuples of such and tuples of those; nothing else is asked about. */
 static int is_setting(PyObject *value, int depth) {
-    if (value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value)) return 1;
+    if (value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
+        PyUnicode_CheckExact(value))
+        return 1;
     if (depth > 1 || !PyTuple_CheckExact(value)) return 0;
     for (Py_ssize_t i = 0; i < PyTuple_Size(value); i++)
         if (!is_setting(PyTuple_GetItem(value, i), depth + 1)) return 0;
@@ -80,7 +82,7 @@ static int is_same(PyObject *a, PyObject *b) {
         const double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
         return memcmp(&x, &y, sizeof x) == 0;
     }
-    if (PyLong_CheckExact(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+    if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
     if (!PyTuple_CheckExact(a) || PyTuple_Size(a) != PyTuple_Size(b)) return 0;
     for (Py_ssize_t i = 0; i < PyTuple_Size(a); i++)
         if (!is_same(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i))) return 0;

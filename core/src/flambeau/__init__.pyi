@@ -83,6 +83,7 @@ from flambeau.ops.pointwise.elementwise import bitwise_xor as bitwise_xor
 from flambeau.ops.spectra.signal_windows import blackman_window as blackman_window
 from flambeau.ops.indices.diagonals import block_diag as block_diag
 from flambeau.ops.matrices.linalg import bmm as bmm
+from flambeau.ops.spatial.boundary_padding import boundary_pad_nd as boundary_pad_nd
 from flambeau.ops.shapes.broadcasting import broadcast_shapes as broadcast_shapes
 from flambeau.ops.shapes.broadcasting import broadcast_tensors as broadcast_tensors
 from flambeau.ops.shapes.broadcasting import broadcast_to as broadcast_to

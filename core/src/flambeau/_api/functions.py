@@ -61,6 +61,9 @@ from flambeau.ops.pointwise.bit_shifts import (
     bitwise_left_shift,
     bitwise_right_shift,
 )
+from flambeau.ops.spatial.boundary_padding import (
+    boundary_pad_nd,
+)
 from flambeau.ops.shapes.broadcasting import (
     broadcast_shapes,
     broadcast_tensors,
@@ -785,6 +788,7 @@ __all__ = [
     "blackman_window",
     "block_diag",
     "bmm",
+    "boundary_pad_nd",
     "broadcast_shapes",
     "broadcast_tensors",
     "broadcast_to",

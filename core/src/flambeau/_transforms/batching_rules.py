@@ -219,6 +219,13 @@ def _constant_pad_nd(
     return packed(op(a.value, ((0, 0), *pad), value))
 
 
+@_rule("boundary_pad_nd", "boundary_pad_nd_backward")
+def _boundary_pad_nd(
+    level: BatchLevel, op: Op, a: BatchedArray, pad: Any, mode: str
+) -> BatchedArray | tuple[BatchedArray, ...]:
+    return packed(op(a.value, ((0, 0), *pad), mode))
+
+
 @_rule("cat", "stack")
 def _cat(
     level: BatchLevel, op: Op, arrays: Sequence[BatchedArray], dim: int

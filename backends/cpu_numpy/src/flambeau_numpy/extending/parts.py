@@ -5,6 +5,7 @@ They change with the kernels: a package that takes some requires the version it 
 
 from __future__ import annotations
 
+from flambeau_numpy.kernels.boundary_padding import boundary_middle, boundary_places
 from flambeau_numpy.kernels.convolution import is_of_rows, of_rows
 from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY
 from flambeau_numpy.kernels.linalg import (
@@ -31,6 +32,8 @@ __all__ = [
     "advanced",
     "any_addmm",
     "any_linear",
+    "boundary_middle",
+    "boundary_places",
     "is_left",
     "is_of_rows",
     "large_cat",
