@@ -77,23 +77,39 @@ def layer_norm_backward(
             xp.zeros(shape, into),
             xp.zeros(shape, into),
         )
-    grad, x, mean, invstd = (
-        layer.dense(a.astype(kind, copy=False)) for a in (grad, x, mean, invstd)
-    )
     columns = prod(shape)
-    sizes = np.int64(x.size // columns), np.int64(columns)
-    (factor,), wide = parameters(layer, kind, weight)
-    out = xp.empty(x.shape, kind)
-    layer.launched(
-        *(kind, "layer_norm_backward_input", *rows_for(x.size // columns, columns)),
-        *(out, grad, x, factor, wide, mean, invstd, *sizes),
-    )
+    grad, x, mean, invstd = _dense_of(layer, kind, grad, x, mean, invstd)
+    out = _over_rows(layer, grad, x, weight, mean, invstd, columns)
     over_weight, over_bias = (xp.empty(shape, accumulator(kind)) for _ in "wb")
     layer.launched(
         *(kind, "layer_norm_backward_weight", *columns_for(columns)),
-        *(over_weight, over_bias, grad, x, mean, invstd, *sizes),
+        *(over_weight, over_bias, grad, x, mean, invstd),
+        *(np.int64(x.size // columns), np.int64(columns)),
     )
     return out, over_weight.astype(into, copy=False), over_bias.astype(into, copy=False)
+
+
+def _dense_of(layer: Layer, kind: np.dtype, *arrays: Array) -> list[Array]:
+    return [layer.dense(a.astype(kind, copy=False)) for a in arrays]
+
+
+def _over_rows(
+    layer: Layer,
+    grad: Array,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    invstd: Array,
+    columns: int,
+) -> Array:
+    """The gradient of normalised rows; all but the weight are dense and of one dtype."""
+    (factor,), wide = parameters(layer, x.dtype, weight)
+    rows, out = x.size // columns, layer.xp.empty(x.shape, x.dtype)
+    layer.launched(
+        *(x.dtype, "layer_norm_backward_input", *rows_for(rows, columns)),
+        *(out, grad, x, factor, wide, mean, invstd, np.int64(rows), np.int64(columns)),
+    )
+    return out
 
 
 def group_norm(
@@ -127,9 +143,11 @@ def group_norm_backward(
     g = layer.dense(grad).reshape(planes)
     p = g if weight is None else g * weight[:, None]
     kept = mean.reshape(-1, 1), invstd.reshape(-1, 1)
-    over, _, _ = layer_norm_backward(
-        layer, p.reshape(rows.shape), rows, None, *kept, rows.shape[1:]
-    )
+    if x.size:
+        p, mean, invstd = _dense_of(layer, x.dtype, p.reshape(rows.shape), *kept)
+        over = _over_rows(layer, p, rows, None, mean, invstd, rows.shape[1])
+    else:
+        over = layer.xp.empty(x.shape, x.dtype)
     normalised = ((rows - kept[0]) * kept[1]).reshape(planes)
     into = x.dtype if weight is None else weight.dtype
     sums = (terms.sum((0, 2)).astype(into, copy=False) for terms in (g * normalised, g))
