@@ -63,7 +63,7 @@ static void let_go(Answer *a) {
     PyMem_Free(a);
 }
 
-/* Settings are plain values, tuples of such and tuples of those; nothing else is asked about. */
+/* Settings are numbers, words and None, tuples of such and tuples of those; nothing else is asked about. */
 static int is_setting(PyObject *value, int depth) {
     if (value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
         PyUnicode_CheckExact(value))
@@ -74,7 +74,7 @@ static int is_setting(PyObject *value, int depth) {
     return 1;
 }
 
-/* Whether two plain values are one: 1 is neither True nor 1.0, and floats are compared by their bits. */
+/* Whether two settings are one: 1 is neither True nor 1.0, and floats are compared by their bits. */
 static int is_same(PyObject *a, PyObject *b) {
     if (a == b) return 1;
     if (Py_TYPE(a) != Py_TYPE(b)) return 0;

@@ -54,6 +54,20 @@ def test_calls_are_alike_if_shapes_and_settings_are(settings):
     assert not asked.others
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("1", 1, "one", ""), ((1, "2"), (1, ("2", 2)), ("1", 2)), ("\u20ac", "1\0", "1")],
+    ids=repr,
+)
+def test_settings_may_be_words(words):
+    asked = Asked(lambda a, setting: None)
+    for _ in range(2):
+        for word in words:
+            again = pickle.loads(pickle.dumps(word))
+            assert asked.run(np.ones((1, 2), F32), again) == "general"
+    assert [setting for _, _, setting in asked.calls] == list(words)
+
+
 def test_settings_may_be_tuples_of_tuples():
     asked = Asked(lambda a, number: None)
     for pairs in (((1, 2), (0, 0)), ((1, 2), (0, 0.0)), ((1, 2), None), (), ((),)):
@@ -101,7 +115,7 @@ def test_what_is_no_array_in_order_is_not_asked_about(array):
 
 @pytest.mark.parametrize(
     "setting",
-    [np.int64(1), [1], "1", (1, (2, (3,))), (1, (2, "2")), (1, "2"), 1j, object],
+    [np.int64(1), [1], b"1", np.str_("1"), (1, (2, (3,))), (1, (2, b"2")), (1, [2]), 1j, object],
     ids=repr,
 )
 def test_settings_that_are_not_plain_are_not_kept(setting):
