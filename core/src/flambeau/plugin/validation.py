@@ -16,8 +16,8 @@ STRIDED_KERNELS = VIEW_KERNELS | {"assign", "fill_"}
 """Kernels that strided backends owe, whether or not the op table lists them."""
 
 WRITING_KERNELS = frozenset(
-    """nextafter_ copysign_ hypot_ frac_ nan_to_num_ lerp_ masked_fill_ addcmul_ addcdiv_ logical_not_
-    clamp_min_ clamp_max_ exp2_
+    """nextafter_ copysign_ hypot_ frac_ nan_to_num_ lerp_ masked_fill_ addcmul_ addcdiv_
+    logical_not_ clamp_min_ clamp_max_ exp2_
     masked_scatter_ scatter_product_""".split()
 )
 """Kernels of functions that are no ops: they write what those give into their first argument."""

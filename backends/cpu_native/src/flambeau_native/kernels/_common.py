@@ -90,10 +90,10 @@ def prepared(
     """A kernel that asks ``prepare(*arguments)`` about a call that is like none before.
 
     Calls are alike if the shapes and dtypes of their arrays and all their settings are; only arrays
-    whose rows have no gaps, or are copied, are asked about.  What `prepare` returns must follow from
-    these alone: the compiled function, the forms of its results, what it takes after those and the
-    arrays, and which results are returned, in what order, if it is not all.  With None the call is
-    ``general(*arguments)``.
+    whose rows have no gaps, or are copied, are asked about.  What `prepare` returns must follow
+    from these alone: the compiled function, the forms of its results, what it takes after those and
+    the arrays, and which results are returned, in what order, if it is not all.  With None the call
+    is ``general(*arguments)``.
 
     Args:
         name: of the op, for messages.
