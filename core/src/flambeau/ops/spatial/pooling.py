@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.dispatch import cast, kernel_error, recording, wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.hints import Ints
@@ -233,7 +234,19 @@ def max_pool1d(
     >>> fb.max_pool1d(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[3., 2.]])
     """
-    return max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+    settings = kernel_size, stride, padding, dilation, ceil_mode
+    x, batch, how = _windows(1, input, settings)
+    if batch._rg and recording():
+        return _pooled(1, input, settings)[0]
+    be, a = batch._be, batch._a
+    try:
+        image = be.view(a, (*a.shape[:2], 1, a.shape[2]))
+        found = be.max_pool2d(image, *_of_height_one(*how))[0]
+        n, c, _, count = found.shape
+        values = be.view(found, (n, c, count) if batch is x else (c, count))
+    except be.error as error:
+        raise kernel_error("max_pool1d", error, (x, *how)) from error
+    return wrap(be, values, x.dtype)
 
 
 @public(method=False)
@@ -316,13 +329,18 @@ def _maxima(rank: int, input: Tensor, settings: Settings) -> Tensor:
 def _pooled(rank: int, input: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:
     x, batch, how = _windows(rank, input, settings)
     if rank == 1:  # a signal is an image of height 1
-        *sizes, ceil = how
-        flat = [(fill, *s) for fill, s in zip((1, 1, 0, 1), sizes, strict=True)]
-        both = _max_pool2d(batch.unsqueeze(2), *flat, ceil)
+        both = _max_pool2d(batch.unsqueeze(2), *_of_height_one(*how))
         values, indices = (r.squeeze(2) for r in both)
     else:
         values, indices = _OF_RANK[rank](batch, *how)
     return (values, indices) if batch is x else (values.squeeze(0), indices.squeeze(0))
+
+
+@lru_cache(maxsize=64)
+def _of_height_one(*how: Any) -> tuple[Any, ...]:
+    """What the settings of a signal are to an image."""
+    *sizes, ceil = how
+    return *[(fill, *s) for fill, s in zip((1, 1, 0, 1), sizes, strict=True)], ceil
 
 
 _OF_RANK = {2: _max_pool2d, 3: _max_pool3d}

@@ -8,6 +8,7 @@ from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import whole_number
 from flambeau.overrides import checked, takes_as_annotated
 
+_MOST = (1 << 63) - 1  # that an int64 may be
 _FEW = 1 << 12  # elements of a result, up to which comparing every class is quickest
 
 
@@ -179,7 +180,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
     elif num_classes == -1 or tensor.device.type == "cpu":  # else `scatter` looks, without a wait
         text = "Class values must be non-negative, got {index}."
-        checked(tensor.clamp(max=0), 1, RuntimeError, text, ())
+        checked(tensor, _MOST, RuntimeError, text, (), allowed=_MOST)
         if num_classes == -1:
             num_classes = int(tensor.max()) + 1
         else:

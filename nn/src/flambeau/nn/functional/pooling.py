@@ -67,8 +67,9 @@ def max_pool1d(
     >>> fb.nn.functional.max_pool1d(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[3., 2.]])
     """
-    both = fb.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return both if return_indices else both[0]
+    if not return_indices:
+        return fb.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return fb.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool1d_with_indices(
