@@ -153,6 +153,16 @@ def test_distances_of_all_pairs_agree_where_rows_coincide_too(name: str, p: floa
     assert_same(found[1], found[0])
 
 
+def test_equal_greatest_differences_have_the_gradient_each() -> None:
+    found = []
+    for t in (torch, fb):
+        x = t.tensor([[1.0, -1.0, 0.5], [0.0, 2.0, 2.0]], requires_grad=True)
+        y = t.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], requires_grad=True)
+        result = t.cdist(x, y, p=float("inf"))
+        found.append([result, *t.autograd.grad(result, (x, y), t.tensor([[1.0, 2.0], [3.0, 4.0]]))])
+    assert_same(found[1], found[0])
+
+
 @pytest.mark.parametrize("shapes", [((0, 3), (2, 3)), ((2, 0), (3, 0)), ((2, 0, 3), (2, 4, 3))])
 def test_distances_of_nothing_agree(shapes: Any) -> None:
     given = [torch.zeros(s) for s in shapes]

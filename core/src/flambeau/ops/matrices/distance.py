@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.dispatch import common, result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.declaration.public import public
+from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.diagonals import triu_indices
+from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.reductions.norms import norm
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from flambeau.testing.sample_arrays import Sample
+
+
+def _samples(S: ModuleType) -> list[Sample]:
+    rows, others = S.Arr((3, 2)), S.Arr((5, 2), seed=1)
+    return [
+        *(S.Sample((rows, others, p), f"order {p}", True) for p in (1.0, 2.0, math.inf)),
+        S.Sample((S.Arr((2, 3, 2)), S.Arr((2, 1, 2), seed=1), 2.0), "batches", True),
+        S.Sample((S.Arr((2, 0, 2)), S.Arr((2, 3, 2)), 2.0), "no rows"),
+        S.Sample((S.Arr((3, 2)), S.Arr((0, 2)), 1.0), "no others"),
+    ]
 
 
 @public(method=False)
@@ -55,6 +75,114 @@ def pairwise_distance(
     return norm(x - y + float(eps), p, -1, keepdim)
 
 
+@composite
+def _cdist(x1: Tensor, x2: Tensor, p: float) -> Tensor:
+    """The norm of the difference of every row of `x1` (*, P, M) and every row of `x2` (*, R, M).
+
+    M is not 0, and `p` 1, 2 or infinity; the result is (*, P, R).
+    """
+    return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+@_cdist.demand
+def _(x1: Tensor, x2: Tensor, p: float) -> None:
+    _need_rows("cdist", x1, x2)
+
+
+def _need_rows(name: str, x1: Tensor, x2: Tensor) -> None:
+    one, other = tuple(x1.shape), tuple(x2.shape)
+    if len(one) < 2 or one[:-2] != other[:-2] or one[-1:] != other[-1:]:
+        raise RuntimeError(
+            f"{name}: expected rows of one length in one batch, got {one} and {other}"
+        )
+
+
+def _turned(F, t):
+    rank = len(t.shape)
+    return F.permute(t, (*range(rank - 2), rank - 1, rank - 2))
+
+
+@_cdist.gradient("x1")
+def _(F, g, x1, x2, result, p):
+    return F.cdist_backward(g, x1, x2, result, p)
+
+
+@_cdist.gradient("x2")
+def _(F, g, x1, x2, result, p):
+    return F.cdist_backward(_turned(F, g), x2, x1, _turned(F, result), p)
+
+
+_cdist.samples(D.float32, D.float64)(_samples)
+
+
+@composite
+def _cdist_backward(grad: Tensor, x1: Tensor, x2: Tensor, result: Tensor, p: float) -> Tensor:
+    """The gradient of `cdist` in x1: 0 where rows are equal, whole at each greatest one."""
+    difference, share = x1.unsqueeze(-2) - x2.unsqueeze(-3), grad
+    if p == 2:
+        none = result == 0
+        share = (grad / result.masked_fill(none, 1)).masked_fill(none, 0)
+    else:
+        difference, size = difference.sign(), difference.abs()
+        if p != 1:
+            difference = difference.masked_fill(size != result.unsqueeze(-1), 0)
+    return (share.unsqueeze(-1) * difference).sum(-2)
+
+
+@_cdist_backward.demand
+def _(grad: Tensor, x1: Tensor, x2: Tensor, result: Tensor, p: float) -> None:
+    _need_rows("cdist_backward", x1, x2)
+    wanted = (*x1.shape[:-1], x2.shape[-2])
+    _rules.check_shape("cdist_backward", "grad", grad, wanted)
+    _rules.check_shape("cdist_backward", "result", result, wanted)
+
+
+def _slopes(F, x1, x2, result, p):
+    """What moves a distance (*, P, R, M); and the distances (*, P, R, 1), 1 instead of 0."""
+    *lead, rows, columns = x1.shape
+    others = x2.shape[-2]
+    one = F.reshape(x1, (*lead, rows, 1, columns))
+    difference = F.sub(one, F.reshape(x2, (*lead, 1, others, columns)))
+    length, zero = F.reshape(result, (*lead, rows, others, 1)), F.scalar(0, result)
+    none = F.eq(length, zero)
+    length = F.where(none, F.scalar(1, result), length)
+    if p == 2:
+        return F.where(none, zero, F.div(difference, length)), length
+    slope = F.sign(difference)
+    if p == 1:
+        return slope, length
+    return F.where(F.eq(F.abs(difference), length), slope, zero), length
+
+
+@_cdist_backward.gradient
+def _(F, g, grad, x1, x2, result, p):
+    slope, length = _slopes(F, x1, x2, result, p)
+    *lead, rows, columns = x1.shape
+    last = len(x1.shape)
+    wide = F.reshape(g, (*lead, rows, 1, columns))
+    along = F.sum(F.mul(wide, slope), (last,), False)
+    if p != 2:
+        return along, None, None, None
+    share = F.div(F.reshape(grad, tuple(length.shape)), length)
+    none = F.eq(result, F.scalar(0, result))
+    share = F.where(F.reshape(none, tuple(length.shape)), F.scalar(0, share), share)
+    pulled = F.mul(wide, share)
+    over_result = F.neg(F.mul(along, F.reshape(share, tuple(along.shape))))
+    return (
+        *(along, F.sum(pulled, (last - 1,), False)),
+        *(F.neg(F.sum(pulled, (last - 2,), False)), over_result),
+    )
+
+
+@_cdist_backward.samples(D.float32, D.float64)
+def _(S):
+    grad, result = S.Arr((3, 5)), S.Arr((3, 5), low=0.5, high=2)
+    rows, others = S.Arr((3, 2)), S.Arr((5, 2), seed=1)
+    return [
+        S.Sample((grad, rows, others, result, p), f"order {p}", True) for p in (1.0, 2.0, math.inf)
+    ]
+
+
 @public(method=False)
 @takes_as_annotated
 def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: str | None = None) -> Tensor:
@@ -85,6 +213,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: str | None = None)
             f"X1 and X2 must have the same number of columns. X1: {x.shape[-1]} X2: {y.shape[-1]}"
         )
     _check_order("cdist", p, x, y)
+    if p in (1, 2, math.inf) and x.shape[-1] and x.dtype in (D.float32, D.float64):
+        lead = broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
+        x, y = (t.expand((*lead, *t.shape[-2:])) for t in (x, y))
+        return _cdist.run(x, y, float(p))
     return _between(x.unsqueeze(-2), y.unsqueeze(-3), p)
 
 
