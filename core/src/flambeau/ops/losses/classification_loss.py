@@ -6,6 +6,7 @@ import operator
 
 from flambeau._dispatch.arguments import checked, is_within, need_number, need_tensor
 from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.halves import is_half
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import zeros
@@ -203,18 +204,25 @@ def nll_loss(
     tensor(0.5000)
     """
     check_reduction(reduction)
+    x, rows, classes = _rows_and_classes(input, target, weight, ignore_index)
+    loss = _nll_loss.head(rows, classes, weight, reduction, ignore_index)
+    return loss.reshape(target.shape) if reduction == "none" and len(x._a.shape) == 2 else loss
+
+
+def _rows_and_classes(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-probabilities as they are, with classes last, and the classes of the rows."""
     x = need_floating(input, "nll_loss", "input")
     if weight is not None and need_tensor(weight, "nll_loss", "weight").requires_grad:
         raise RuntimeError(_CLASS_WEIGHT)
     classes = class_targets("nll_loss", x, target, weight, ignore_index)
     rank = len(x._a.shape)
-    rows = x if rank <= 2 else _classes_last(x)
     if rank == 1:
         classes = classes.reshape(())
     elif rank == 2 and len(classes._a.shape) != 1:
         classes = classes.reshape((-1,))
-    loss = _nll_loss.head(rows, classes, weight, reduction, ignore_index)
-    return loss.reshape(target.shape) if reduction == "none" and rank == 2 else loss
+    return x, x if rank <= 2 else _classes_last(x), classes
 
 
 @public(method=False)
@@ -258,12 +266,20 @@ def cross_entropy(
         flat = t if rank > 2 or len(t._a.shape) == 1 else t.reshape((-1,))
         return _cross_entropy.head(rows, flat, ignore_index)
     log_probs = log_softmax(x, min(1, x.dim() - 1)) if x.dim() else x
-    loss = nll_loss(log_probs, t, weight, reduction, ignore_index)
     if not label_smoothing:
-        return loss
-    uniform = _uniform_loss(log_probs, t, weight, reduction, ignore_index)
-    classes = x.shape[min(1, x.dim() - 1)]
-    return loss * (1 - label_smoothing) + uniform * (label_smoothing / classes)
+        return nll_loss(log_probs, t, weight, reduction, ignore_index)
+    if reduction == "mean":
+        _, rows, classes = _rows_and_classes(log_probs, t, weight, ignore_index)
+        loss, total = _nll_loss.run(rows, classes, weight, reduction, ignore_index)
+        if weight is None and is_half(total.dtype):
+            total = (classes != ignore_index).sum()  # which a half may not hold
+        uniform = _uniform_loss(log_probs, t, weight, ignore_index).sum() / total.detach()
+    else:
+        loss = nll_loss(log_probs, t, weight, reduction, ignore_index)
+        uniform = _uniform_loss(log_probs, t, weight, ignore_index)
+        uniform = uniform.sum() if reduction == "sum" else uniform
+    count = x.shape[min(1, x.dim() - 1)]
+    return loss * (1 - label_smoothing) + uniform * (label_smoothing / count)
 
 
 def class_targets(
@@ -339,19 +355,13 @@ def _along_classes(weight: Tensor, x: Tensor) -> Tensor:
 
 
 def _uniform_loss(
-    log_probs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
+    log_probs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
 ) -> Tensor:
-    """The loss of a target that gives 1 to every class, at the places that count."""
-    ignored = target == ignore_index
+    """The losses of a target that gives 1 to every class, at the places that count."""
     if weight is not None:
         log_probs = log_probs * _along_classes(weight, log_probs)
-    loss = log_probs.sum(min(1, log_probs.dim() - 1)).neg().masked_fill(ignored, 0)
-    if reduction != "mean":
-        return loss.sum() if reduction == "sum" else loss
-    if weight is None:
-        return loss.sum() / (~ignored).sum()
-    factors = _index(weight, (cast(target, D.int64).masked_fill(ignored, 0),))
-    return loss.sum() / factors.masked_fill(ignored, 0).sum()
+    loss = log_probs.sum(min(1, log_probs.dim() - 1)).neg()
+    return loss.masked_fill(target == ignore_index, 0)
 
 
 def _probability_loss(

@@ -45,16 +45,19 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     tensor([0.6000])
     """
     x, y = _pair("cosine_similarity", x1, x2)
-    shape = broadcast_shapes(tuple(x.shape), tuple(y.shape))
-    x, y = x.expand(shape), y.expand(shape)
+    if x._a.shape != y._a.shape:
+        shape = broadcast_shapes(tuple(x.shape), tuple(y.shape))
+        x, y = x.expand(shape), y.expand(shape)
     return (x / _length(x, dim, eps) * (y / _length(y, dim, eps))).sum(dim)
 
 
 def _length(x: Tensor, dim: int, eps: float) -> Tensor:
     """The norm, but not below `eps`; its gradient is that of the norm everywhere, as PyTorch's."""
     length = norm(x, 2, dim, True)
-    missing = (eps - length.detach()).clamp(min=0)
-    return length + missing
+    if length.requires_grad:
+        length = length.clone()
+    length.detach().clamp_min_(eps)
+    return length
 
 
 @public(method=False)
