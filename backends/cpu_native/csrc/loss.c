@@ -24,16 +24,16 @@ static inline void exp_times_f32(float *out, const float *x, int64_t n, float by
 #define exp_times_f32 exp_times_portable
 #endif
 
+#define PARTS 64 /* at most, of whose sums one is the sum of a batch */
+
 #define TEMPLATE "loss_template.h"
 #include "both.h"
 
 const Row loss_rows[] = {
     {"cross_entropy_f32", "wwwrriii", "t01,t,t,t01,d0", cross_entropy_f32},
     {"cross_entropy_f64", "wwwrriii", "t01,t,t,t01,d0", cross_entropy_f64},
-    {"cross_entropy_backward_f32", "wrrrriii", "t01,t,t01,d0,t", cross_entropy_backward_f32},
-    {"cross_entropy_backward_f64", "wrrrriii", "t01,t,t01,d0,t", cross_entropy_backward_f64},
-    {"cross_entropy_planes_backward_f32", "wrrrriiii", "t012,t,t012,d02,t", cross_entropy_planes_backward_f32},
-    {"cross_entropy_planes_backward_f64", "wrrrriiii", "t012,t,t012,d02,t", cross_entropy_planes_backward_f64},
+    {"cross_entropy_backward_f32", "wrrrriiii", "t012,t,t012,d02,t", cross_entropy_backward_f32},
+    {"cross_entropy_backward_f64", "wrrrriiii", "t012,t,t012,d02,t", cross_entropy_backward_f64},
     {"nll_loss_f32", "wwrroiiiiii", "t3,t,t012,d02,t1", nll_loss_f32},
     {"nll_loss_f64", "wwrroiiiiii", "t3,t,t012,d02,t1", nll_loss_f64},
     {"nll_loss_backward_f32", "wrroriiiiii", "t012,t3,d02,t1,t", nll_loss_backward_f32},

@@ -121,3 +121,32 @@ def test_no_more_rows_are_read_or_written_than_there_are_places(sizes: Any, plac
     native.nll_loss_backward_f32(over, g, target, None, total, *sizes, places, 0, -100)
     if places:
         assert -over.sum() == min(places, rows)
+
+
+@pytest.mark.parametrize("shape", [(70_001, 3), (3, 5, 101, 103), (2, 3, 40_000)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_many_rows_do_not_depend_on_the_threads(
+    shape: tuple[int, ...], weighted: bool, threads: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    classes = shape[1]
+    planes = rng.normal(size=shape).astype(np.float32)
+    x = np.moveaxis(planes, 1, -1)
+    target = rng.integers(0, classes, size=x.shape[:-1])
+    target.reshape(-1)[::7] = -100
+    weight = rng.random(classes).astype(np.float32) if weighted else None
+    for reduction in ("none", "mean", "sum"):
+        wanted = NUMPY["nll_loss"](wide(x), target, wide(weight), reduction, -100)
+        grad = rng.normal(size=wanted[0].shape).astype(np.float32)
+        given = grad, x.shape, target, weight, reduction, -100
+        found = []
+        for count in (1, 3):
+            threads(count)
+            loss, total = COMPILED["nll_loss"](x, target, weight, reduction, -100)
+            same(loss, wanted[0], np.float32)
+            same(total, wanted[1], np.float32)
+            found.append((loss, total, COMPILED["nll_loss_backward"](*given, total)))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, other)
+        beside = wide(grad), x.shape, target, wide(weight), reduction, -100, wanted[1]
+        same(found[0][2], NUMPY["nll_loss_backward"](*beside), np.float32)

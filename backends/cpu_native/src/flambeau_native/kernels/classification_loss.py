@@ -65,7 +65,6 @@ def _make_cross_entropy() -> Kernel:
 
 def _make_cross_entropy_backward() -> Kernel:
     general, find = otherwise("cross_entropy_backward"), compiled("cross_entropy_backward").get
-    find_of_planes = compiled("cross_entropy_planes_backward").get
 
     def prepare(
         grad: Array, log_probs: Array, target: Array, ignore_index: int, count: Array
@@ -75,12 +74,12 @@ def _make_cross_entropy_backward() -> Kernel:
         if run is None or not size or not _counts(target, log_probs, grad, count):
             return None
         columns = log_probs.shape[-1]
-        return run, (form(log_probs.shape, dtype),), (size // columns, columns, ignore_index)
+        return run, (form(log_probs.shape, dtype),), (size // columns, columns, 1, ignore_index)
 
     def prepare_planes(
         grad: Array, planes: Array, target: Array, ignore_index: int, count: Array
     ) -> object:
-        run = find_of_planes(planes.dtype)
+        run = find(planes.dtype)
         if run is None or not _counts(target, planes, grad, count):
             return None
         sizes = *planes.shape[:2], prod(planes.shape[2:]), ignore_index
