@@ -7,6 +7,8 @@ import pytest
 from scipy import special
 
 from flambeau_native.extension import native
+from flambeau_native.kernels import KERNELS
+from flambeau_numpy.extending import KERNELS as NUMPY
 
 
 def floats(low=-np.inf, high=np.inf):
@@ -50,6 +52,7 @@ F32 = [
     ("i0e", (), special.i0e, 0.51, ()),
     ("i1", (), special.i1, 0.52, (-91, 91)),
     ("i1e", (), special.i1e, 0.52, ()),
+    ("trigamma", (), lambda x: special.polygamma(1, x), 0.51, (1e-18, np.inf)),
 ]
 
 
@@ -69,6 +72,16 @@ def test_float32_error_in_ulp(name, numbers, exact, bound, interval):
     errors = ulp(out[kept], wanted[kept])
     worst = errors.argmax()
     assert errors[worst] <= bound, (x[kept][worst], out[kept][worst])
+
+
+def test_the_second_derivative_of_log_gamma_below_zero():
+    x = np.random.default_rng(0).uniform(-50, 0.5, 100_000).astype(np.float32)
+    odd = [0.0, -0.0, -1.0, -7.0, -3e38, np.inf, -np.inf, np.nan, 1e-45, 1e-30, 3e38]
+    x = np.concatenate([x, np.array(odd, np.float32)])
+    found = KERNELS["polygamma"](x, 1)
+    with np.errstate(all="ignore"):
+        wanted = NUMPY["polygamma"](x.astype(np.float64), 1).astype(np.float32)
+    np.testing.assert_allclose(found, wanted, 1.2e-7)
 
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
