@@ -36,6 +36,8 @@ PLAIN: set[type] = set()  # Tensor, and subclasses that ops treat as Tensor (Par
 
 # How many modes (anomaly, profiler) are on.  The generated methods keep their own copy as a global.
 modes = 0
+# Whether a plan is being captured, on whichever thread; `flambeau.plans` sets it.
+captures = False
 # Tensors of several levels of transforms as tensors of one; `flambeau._transforms` sets it.
 lifted: Callable[[Sequence[Tensor]], list[Tensor] | None] | None = None
 # Where random numbers for a backend are to be drawn, under transforms; set there as well.

@@ -20,6 +20,7 @@ from flambeau._autograd.journal import kept
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import arguments as _arguments
 from flambeau._dispatch import bound as _bound
+from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import OPS, SIZED_BY_VALUES, version, wrap
 from flambeau._dispatch.warning import where
 from flambeau._random.generator import Generator
@@ -410,6 +411,7 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
     with _lock:
         try:
             _current = capture
+            _dispatch.captures = True
             former.append((be.__dict__, dict(be.__dict__)))
             former.append((be.kernels, dict(be.kernels)))
             _listen(be, capture)
@@ -443,6 +445,7 @@ def _restore(
     """Let all be as it was before a capture; once more if an interrupt came into it."""
     global _current
     _current = None
+    _dispatch.captures = False
     for owner, name, function in replaced:
         setattr(owner, name, function)
     for namespace, before in former:

@@ -354,6 +354,8 @@ def setitem(x: Tensor, key: object, value: Any) -> None:
         if not key:
             return
         key = None
+    if _fills_where(x, key, value):
+        return
     items, tensors, title = split_index(x, key)
     if tensors is None:
         if _trivial(items, tuple(x._a.shape)):
@@ -379,6 +381,53 @@ def setitem(x: Tensor, key: object, value: Any) -> None:
     if value._be is not x._be:
         value = value.to(x.device)
     put_(base, indices, value, False, checked=not fills)
+
+
+def _fills_where(x: Tensor, key: object, value: Tensor) -> bool:
+    """Write one value where a mask holds without asking where that is; False: not such a case.
+
+    How often it holds is a size that depends on values, which a plan cannot have.  Where nothing
+    is recorded or captured, and `x` is no copy anyway, the places are fewer than the elements.
+    """
+    records = recording() and x.dtype.fp and x.requires_grad
+    if not (records or _dispatch.captures) or value.numel() != 1:
+        return False
+    if value.requires_grad and recording():
+        return False  # its gradient is the sum of those places
+    keys: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+    masks = [i for i, k in enumerate(keys) if isinstance(k, Tensor)]
+    if len(masks) != 1 or not _inplace.repeats_nothing(x):
+        return False
+    place = masks[0]
+    mask = keys[place]
+    if mask.dtype is not D.bool_ or mask._be is not x._be or not mask.dim():
+        return False
+    whole = (slice(None),) * mask.dim()
+    plain = _plain_items((*keys[:place], *whole, *keys[place + 1 :]), x._a.shape)
+    if plain is None:
+        return False
+    items, title = plain
+    shape, form = x._a.shape, tuple(mask._a.shape)
+    used = sum(i is not None for i in items)
+    items = (*items, *[slice(0, n, 1) for n in shape[used:]])
+    region = x if _trivial(items, tuple(shape)) else apply_view(x, "slice", (items,), title)
+    if any(k is Ellipsis for k in keys[:place]):
+        after = sum(type(k) is not int for k in keys[place + 1 :])
+    else:
+        after = region.dim() - mask.dim() - sum(type(k) is not int for k in keys[:place])
+    first = region.dim() - after - mask.dim()
+    if tuple(region._a.shape)[first : first + len(form)] != form:
+        return False
+    value = cast(value.detach(), x.dtype).reshape(())
+    if value._be is not x._be:
+        value = value.to(x.device)
+    mask = mask.reshape((*form, *(1,) * after)) if after else mask
+    _inplace.inplace(_chosen, region, mask, value, _saves_self=False, _checked=False)
+    return True
+
+
+def _chosen(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    return OPS["where"].run(mask, value, x)
 
 
 def check_put_dtype(x: Tensor, value: Tensor) -> None:
