@@ -397,11 +397,26 @@ class Reach:
             self.attributes(value, name)
 
     def _tensor(self, t: Tensor, name: str) -> None:
+        if t.is_sparse:
+            self._parts(t, name)
+            return
         self.tensors[id(t)] = t, name
         if t._grad is not None:
             self.tensors.setdefault(id(t._grad), (t._grad, f"{name}.grad"))
         if t._base is not None:
             self.walk(t._base, f"{name}._base")
+
+    def _parts(self, t: Any, name: str) -> None:
+        """The tensors that a sparse one consists of, which has no array of its own."""
+        if t.requires_grad:
+            self.refuse(f"{name} is sparse and requires a gradient")
+            return
+        held = t._where, t._stored, t._sorted
+        self.checks.append(
+            Check(_compared("({get}._where, {get}._stored, {get}._sorted)", held), t, held, name)
+        )
+        self.walk(t._where, f"{name}.indices()")
+        self.walk(t._stored, f"{name}.values()")
 
     def _function(self, function: types.FunctionType, name: str) -> None:
         wrapped = getattr(function, "__wrapped__", None)
