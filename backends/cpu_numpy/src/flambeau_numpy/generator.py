@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import RLock
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
 _WORDS = 624
@@ -25,6 +26,16 @@ class Generator(Protocol):
         ...
 
 
+class _Zeros(ISeedSequence):
+    """What a state is made of that is seeded right after: NumPy's own way takes 80 µs."""
+
+    def generate_state(self, n_words: int, dtype: object = np.uint32) -> Any:
+        return [0] * n_words  # whose elements it takes one by one, faster than an array's
+
+
+_ZEROS: Any = _Zeros()
+
+
 class MT19937:
     """MT19937 computed by NumPy, seeded as PyTorch's CPU generator seeds it.
 
@@ -39,7 +50,7 @@ class MT19937:
     __slots__ = ("_address", "_bits", "_integers", "_untouched")
 
     def __init__(self, seed: int = 5489) -> None:
-        self._bits = np.random.MT19937(0)
+        self._bits = np.random.MT19937(_ZEROS)
         self._integers = np.random.Generator(self._bits).integers
         self._address = 0  # until someone asks
         self.seed(seed)
