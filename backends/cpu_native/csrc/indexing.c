@@ -1,5 +1,5 @@
 /* Reading and adding by index; sorting; copies of reversed rows and of transposed matrices. */
-#include "avx512.h"
+#include "kth_key.h"
 #include "stream.h"
 
 /* `in_range` of many indices. */
@@ -295,9 +295,73 @@ SORT(double, uint64_t, f64, 6)
 SORT(int32_t, uint32_t, i32, 3)
 SORT(int64_t, uint64_t, i64, 6)
 
+#define FEW 128 /* the largest k of what follows */
+
+#if HAS_AVX512
+/* Of a row of keys of four bytes the k greatest, by selecting the k-th and ranking what is not below: from a few on,
+   in rows that find a place on the stack. */
+#define LEAST_RANKED 9
+#define MOST_RANKED 4096
+#define RANKED 32 /* words at a time */
+
+/* How many of `count` words are greater than each. */
+AVX512 static void rank_words(const uint64_t *words, int64_t count, uint64_t *ranks) {
+    const __m512i one = _mm512_set1_epi64(1);
+    for (int64_t first = 0; first < count; first += RANKED) {
+        __m512i x[4], rank[4];
+        for (int v = 0; v < 4; v++) {
+            x[v] = _mm512_loadu_si512(words + first + 8 * v);
+            rank[v] = _mm512_setzero_si512();
+        }
+        for (int64_t i = 0; i < count; i++) {
+            const __m512i other = _mm512_set1_epi64((long long)words[i]);
+            for (int v = 0; v < 4; v++)
+                rank[v] = _mm512_mask_add_epi64(rank[v], _mm512_cmpgt_epu64_mask(other, x[v]), rank[v], one);
+        }
+        for (int v = 0; v < 4; v++) _mm512_storeu_si512(ranks + first + 8 * v, rank[v]);
+    }
+}
+
+/* The places of the `few` greatest of n keys, in descending order and of equals the earlier first. */
+AVX512 static void rank_keys(const uint32_t *keys, uint32_t *scratch, int64_t n, int64_t few, int64_t *places) {
+    uint64_t words[FEW + RANKED] = {0}, ranks[FEW + RANKED];
+    memcpy(scratch, keys, (size_t)n * sizeof(uint32_t));
+    const uint32_t least = kth_key(scratch, n, n - few);
+    int64_t above = 0, held = 0;
+    for (int64_t i = 0; i < n; i++) above += keys[i] > least;
+    for (int64_t i = 0, equals = few - above; i < n && held < few; i++) {
+        const int is_equal = keys[i] == least;
+        words[held] = (uint64_t)keys[i] << 32 | (uint32_t)(UINT32_MAX - i);
+        held += keys[i] > least || (is_equal && equals > 0);
+        equals -= is_equal;
+    }
+    rank_words(words, few, ranks);
+    for (int64_t i = 0; i < few; i++) places[ranks[i] & (FEW - 1)] = UINT32_MAX - (uint32_t)words[i];
+}
+#endif
+
 /* The k best entries of each row, best first and of equals the earlier: kept in order while the row is
    read.  Runs of 64 keys without a better one, nearly all of a long row, cost one comparison each. */
-#define FEW 128 /* the largest k */
+#if HAS_AVX512
+#define RANK(T, S)                                                                              \
+    AVX512 static int rank_##S(const T *a, int64_t n, int64_t few, uint32_t turn, int64_t *at) { \
+        uint32_t keys[MOST_RANKED], scratch[MOST_RANKED];                                       \
+        for (int64_t i = 0; i < n; i++) keys[i] = key_##S(a[i]) ^ turn;                         \
+        rank_keys(keys, scratch, n, few, at);                                                   \
+        return 1;                                                                               \
+    }                                                                                           \
+    static int ranks_##S(const T *a, int64_t n, int64_t few, uint32_t turn, int64_t *at) {      \
+        return few >= LEAST_RANKED && n <= MOST_RANKED && has_avx512() && rank_##S(a, n, few, turn, at); \
+    }
+RANK(float, f32)
+RANK(int32_t, i32)
+#else
+#define ranks_f32(...) 0
+#define ranks_i32(...) 0
+#endif
+#define ranks_f64(...) 0
+#define ranks_i64(...) 0
+#define RANKS(S) ranks_##S
 
 #define TOPK(T, K, S)                                                                           \
     WIDE static K greatest_key_##S(const T *a, int64_t n, K turn) {                              \
@@ -322,6 +386,10 @@ SORT(int64_t, uint64_t, i64, 6)
         for (int64_t row = 0; row < rows; row++) {                                              \
             const T *a = (const T *)k->p[2] + row * n;                                          \
             int64_t *at = places + row * few, held = 0;                                         \
+            if (RANKS(S)(a, n, few, (uint32_t)turn, at)) {                                      \
+                for (int64_t j = 0; j < few; j++) values[row * few + j] = a[at[j]];             \
+                continue;                                                                       \
+            }                                                                                   \
             for (int64_t start = 0; start < n; start += 64) {                                   \
                 int64_t end = start + 64 < n ? start + 64 : n;                                  \
                 if (held == few && greatest_key_##S(a + start, end - start, turn) <=            \

@@ -1,5 +1,5 @@
 /* Medians and other elements of an order. */
-#include "native.h"
+#include "kth_key.h"
 
 /* What is sought: the k-th, the median or the first NaN, or the median of what is no NaN. */
 enum { KTH, MEDIAN, MEDIAN_OF_NUMBERS };

@@ -58,6 +58,42 @@ static T NAME(kth)(T *a, int64_t n, int64_t k) {
     return a[0];
 }
 
+#if HAS_AVX512
+/* The same of numbers of four bytes, by keys of the same order: of two zeros -0 comes first. */
+AVX512 static T NAME(kth_by_key)(T *a, int64_t n, int64_t k) {
+    const int is_float = (T)0.5 != 0;
+    const uint32_t sign = 0x80000000u;
+    T found;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, a + i, sizeof bits);
+        bits = is_float && (bits & sign) ? ~bits : bits ^ sign;
+        memcpy(a + i, &bits, sizeof bits);
+    }
+    uint32_t key = kth_key(a, n, k);
+    key = is_float && !(key & sign) ? ~key : key ^ sign;
+    memset(&found, 0, sizeof found);
+    memcpy(&found, &key, sizeof key);
+    return found;
+}
+#endif
+
+static T NAME(found_kth)(T *a, int64_t n, int64_t k) {
+#if HAS_AVX512
+    if (sizeof(T) == 4 && has_avx512()) return NAME(kth_by_key)(a, n, k);
+#endif
+    return NAME(kth)(a, n, k);
+}
+
+INLINE int64_t NAME(count_less)(const T *a, int64_t n, int64_t inner, T found) {
+    int64_t less = 0;
+    _Pragma("omp simd reduction(+ : less)") for (int64_t i = 0; i < n; i++) less += a[i * inner] < found;
+    return less;
+}
+WIDE static int64_t NAME(count_less_of_row)(const T *a, int64_t n, T found) {
+    return NAME(count_less)(a, n, 1, found);
+}
+
 static int64_t NAME(place_of_kth)(const NAME(Selection) * c, const T *a, T *scratch) {
     int64_t numbers = 0, k = c->k, place = 0;
     for (int64_t i = 0; i < c->n; i++) {
@@ -71,9 +107,9 @@ static int64_t NAME(place_of_kth)(const NAME(Selection) * c, const T *a, T *scra
             if (IS_NAN(a[i * c->inner]) && left-- <= 0) return i;
         return 0;
     }
-    const T found = NAME(kth)(scratch, numbers, k);
-    int64_t less = 0;
-    for (int64_t i = 0; i < c->n; i++) less += a[i * c->inner] < found;
+    const T found = NAME(found_kth)(scratch, numbers, k);
+    const int64_t less = c->inner == 1 ? NAME(count_less_of_row)(a, c->n, found)
+                                       : NAME(count_less)(a, c->n, c->inner, found);
     for (int64_t i = 0, left = k - less; i < c->n; i++) {
         if (a[i * c->inner] != found) continue;
         place = i;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from flambeau_native.extension import native
 from flambeau_native.kernels import KERNELS as COMPILED
@@ -70,10 +72,10 @@ def test_sums_of_integers_wrap_around():
 @pytest.mark.parametrize("shape", [(0,), (1,), (2000,), (3, 0), (40, 600), (5, 6, 7), (2, 3, 4, 5)])
 def test_places_of_elements_are_those_of_numpy(dtype, shape):
     for a in (numbers(shape, dtype), numbers(shape, dtype)[::-1], np.zeros(shape, dtype)):
-        for given in (a, a.T):
-            found = COMPILED["nonzero"](given)
+        for turned in (a, a.T):
+            found = COMPILED["nonzero"](turned)
             assert found.dtype == np.int64 and found.T.flags.c_contiguous
-            np.testing.assert_array_equal(found, np.array(given.nonzero()).T)
+            np.testing.assert_array_equal(found, np.array(turned.nonzero()).T)
 
 
 def test_nan_and_infinities_are_not_zero_and_minus_zero_is():
@@ -140,3 +142,31 @@ def test_elements_of_an_order_are_found_whatever_the_pattern(dtype):
     for k in (0, 1, n // 2, n - 2, n - 1):
         found, wanted = COMPILED["kth_place"](a, k, 0), NUMPY["kth_place"](a, k, 0)
         np.testing.assert_array_equal(found, wanted)
+
+
+@given(
+    st.integers(1, 4),
+    st.integers(1, 70) | st.sampled_from([128, 129, 1000, 4096, 4097]),
+    st.integers(1, 128),
+    st.sampled_from([np.float32, np.float64, np.int32, np.int64]),
+    st.sampled_from([0, 1, 3, 1000]),
+    st.booleans(),
+    st.integers(0, 99),
+)
+@settings(max_examples=400, deadline=None)
+def test_selections_agree_with_a_stable_sort(rows, n, k, dtype, spread, largest, seed):
+    """Of many equal elements and of none, with zeros of both signs, infinities and NaN."""
+    rng = np.random.default_rng(seed)
+    a, k = rng.integers(-spread, spread + 1, (rows, n)).astype(dtype), min(k, n)
+    if a.dtype.kind == "f" and seed % 2:
+        for x in (-0.0, np.inf, -np.inf, np.nan):
+            a.reshape(-1)[rng.integers(0, a.size, n // 9)] = x
+    found, wanted = COMPILED["topk"](a, k, 1, largest), NUMPY["sort"](a, 1, largest, True)
+    for have, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(have, want[:, :k])
+    for turned, dim in ((a, 1), (a.T.copy(), 0)):
+        names = [("kth_place", (k - 1, dim)), ("median_place", (dim, False))]
+        for name, rest in [*names, ("median_place", (dim, True))]:
+            np.testing.assert_array_equal(
+                COMPILED[name](turned, *rest), NUMPY[name](turned, *rest), name
+            )

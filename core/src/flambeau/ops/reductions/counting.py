@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, overload
 
+from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._dispatch.promotion import result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -15,10 +16,10 @@ from flambeau._types.hints import Number
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import tensor
 from flambeau.ops.creation.ranges import arange
+from flambeau.ops.declaration.namespace import TENSORS
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.elementwise import eq, ne, where
-from flambeau.ops.shapes.movement import cat
 
 _ALL_PAIRS = 1 << 14
 """Comparisons up to which `isin` makes them all, which is faster than sorting."""
@@ -105,7 +106,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if x.dtype.category != 1:
         raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype}')
     x = cast(x, D.int64)
-    if x.dim() != 1 or (x.numel() and x.amin().item() < 0):
+    n, item = x.numel(), x._be.backend.item
+    if x.dim() != 1 or (n and item(OPS["amin"].run(x, (0,), False)._a) < 0):
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs, got {x.dim()} dimensions"
         )
@@ -114,22 +116,46 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             "weights should be 1-d and have the same length as input, got shapes "
             f"{list(weights.shape)} and {list(x.shape)}"
         )
-    if weights is None or not x.numel():  # without elements PyTorch does not look at the weights
-        values = x.new_ones((x.numel(),))
+    be, F = x._be, TENSORS if _dispatch.modes else x._be
+    if weights is None or not n:  # without elements PyTorch does not look at the weights
+        values = wrap(be, be.full((n,), 1, D.int64), D.int64)
     else:
         values = weights.detach()
         values = values if values.dtype is D.float32 else cast(values, D.float64)
-    size = int(x.amax().item()) + 1 if x.numel() else 0
-    return values.new_zeros((max(size, minlength),)).scatter_add(0, x, values)
+    size = int(item(OPS["amax"].run(x, (0,), False)._a)) + 1 if n else 0
+    size = max(size, minlength)
+    if F is TENSORS:
+        return F.scatter_add(F.zeros((size,), values), 0, x, values)
+    return wrap(be, F.scatter_add(F.zeros((size,), values._a), 0, x._a, values._a), values.dtype)
 
 
-def _boundaries(rows: Tensor) -> Tensor:
-    """Which entries of a vector, or rows of a matrix, differ from the one before."""
+def _runs(
+    F: Any, rows: Any, ones: tuple[Any, Any], order: Any, inverse: bool, counted: bool
+) -> list[Any]:
+    """The first of each run of equal entries, and what else is asked for.
+
+    `ones` are a vector True and one of the number of entries, both empty where there are none;
+    `order` says where the rows were before they were sorted, or is None.
+    """
     n = rows.shape[0]
-    changed = rows[1:] != rows[: n - 1]
-    if rows.dim() > 1:
-        changed = changed.any(1)
-    return cat([changed.new_ones((min(n, 1),)), changed], 0)
+    rest = tuple([slice(0, m, 1) for m in rows.shape[1:]])
+    before, after = slice(0, max(n - 1, 0), 1), slice(min(n, 1), n, 1)
+    changed = F.ne(F.slice(rows, (after, *rest)), F.slice(rows, (before, *rest)))
+    if rest:
+        changed = F.any(changed, (1,), False)
+    starts = F.nonzero(F.cat([ones[0], changed], 0))
+    count = starts.shape[0]
+    starts = F.reshape(starts, (count,))
+    results = [F.index(rows, (starts,))]
+    if inverse or counted:
+        ends = F.cat([F.slice(starts, (slice(min(count, 1), count, 1),)), ones[1]], 0)
+        counts = F.sub(ends, starts)
+    if inverse:
+        runs = F.repeat_places(counts, n)
+        results.append(runs if order is None else F.scatter(runs, 0, order, runs))
+    if counted:
+        results.append(counts)
+    return results
 
 
 def _lexicographic(rows: Tensor) -> Tensor:
@@ -168,25 +194,26 @@ def _unique(
         moved = x.movedim(d, 0)
         shape, rest = (x.shape[d],), tuple(moved.shape[1:])
         rows = moved.reshape((*shape, math.prod(rest)))
-    n = rows.shape[0]
     order = None
-    if ordered:
-        order = OPS["sort"](rows, 0, False, True)[1] if dim is None else _lexicographic(rows)
+    if ordered and dim is None:
+        rows, order = OPS["sort"].run(rows, 0, False, True)
+    elif ordered:
+        order = _lexicographic(rows)
         rows = rows.index_select(0, order)
-    first = _boundaries(rows)
-    starts = first.nonzero().reshape(-1)
-    values = rows.index_select(0, starts)
+    be, n = x._be, rows._a.shape[0]
+    some = (min(n, 1),)
+    ones = be.full(some, True, D.bool_), be.full(some, n, D.int64)
+    if _dispatch.modes:  # which see what is done with tensors
+        given = wrap(be, ones[0], D.bool_), wrap(be, ones[1], D.int64)
+        results = _runs(TENSORS, rows, given, order, inverse, counted)
+    else:
+        where_from = None if order is None else order._a
+        found = _runs(be, rows._a, ones, where_from, inverse, counted)
+        results = [wrap(be, r, D.int64 if i else x.dtype) for i, r in enumerate(found)]
     if dim is not None:
-        values = values.reshape((starts.numel(), *rest)).movedim(0, d)
-    results = [values]
-    if inverse:
-        runs = cast(first, D.int64).cumsum(0) - 1
-        if order is not None:
-            runs = runs.scatter(0, order, runs)
-        results.append(runs.reshape(shape))
-    if counted:
-        ends = cat([starts[1:], starts.new_full((min(n, 1),), n)], 0)
-        results.append(ends - starts)
+        results[0] = results[0].reshape((results[0]._a.shape[0], *rest)).movedim(0, d)
+    if inverse and len(shape) != 1:
+        results[1] = results[1].reshape(shape)
     return tuple(results) if len(results) > 1 else results[0]
 
 
@@ -351,7 +378,8 @@ def searchsorted(
     >>> fb.searchsorted(fb.tensor([1, 3, 5]), fb.tensor([3, 6]))
     tensor([1, 3])
     """
-    edges = need_tensor(sorted_sequence, "searchsorted", "sorted_sequence").detach()
+    edges = need_tensor(sorted_sequence, "searchsorted", "sorted_sequence")
+    edges = edges.detach() if edges._rg else edges
     if side not in (None, "left", "right"):
         raise RuntimeError(
             f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
@@ -370,7 +398,7 @@ def searchsorted(
             )
         input = tensor(input, dtype=edges.dtype if edges.dtype.fp else None, device=edges.device)
     dtype = D.promote_types(edges.dtype, input.dtype)
-    edges, x = cast(edges, dtype), cast(input.detach(), dtype)
+    edges, x = cast(edges, dtype), cast(input.detach() if input._rg else input, dtype)
     if sorter is not None:
         if need_tensor(sorter, "searchsorted", "sorter").shape != edges.shape:
             raise RuntimeError(
@@ -386,8 +414,10 @@ def searchsorted(
             "dimensions of boundaries tensor and input value tensor must match, but we got "
             f"boundaries tensor {list(edges.shape)} and input value tensor {list(x.shape)}"
         )
-    shape = tuple(x.shape)
-    found = _searchsorted.run(edges, x.reshape(-1) if edges.dim() == 1 else x, right).reshape(shape)
+    is_flat = edges.dim() > 1 or x.dim() == 1
+    found = _searchsorted.run(edges, x if is_flat else x.reshape(-1), right)
+    if not is_flat:
+        found = found.reshape(x._a.shape)
     return deliver(
         cast(found, D.int32) if out_int32 else found,
         out,

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
+from flambeau._autograd.modes import recording
+from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import check_values, dim_of, dims_of, need_tensor
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -86,6 +88,15 @@ def _entries(name: str, input: Tensor, dim: int) -> tuple[Tensor, int]:
 def _taken(kind: Any, input: Tensor, d: int, indices: Tensor, keepdim: bool, out: object) -> Any:
     """The result of a reduction that selects: the elements at `indices`, which keep `d` as 1."""
     x = input if input.dim() else input.reshape(1)
+    be = x._be
+    if out is None and be.strided and not (_dispatch.modes or (x._rg and recording())):
+        found, places = be.gather(x._a, d, indices._a), indices._a
+        if not (keepdim and input.dim()):
+            shape = x._a.shape
+            shape = (*shape[:d], *shape[d + 1 :])
+            found, places = be.view(found, shape), be.contiguous(places)
+            places = be.view(places, shape)
+        return kind(wrap(be, found, x.dtype), wrap(be, places, D.int64))
     indices = indices.contiguous()
     values = x.gather(d, indices)
     if not input.dim():
