@@ -80,13 +80,21 @@ def kernel_in_place(
             return None
         kernel, kinds = partial(_clamp, be), "bb"
     given: list[Any] = []
+    dtype, own, tensor = self.dtype, self._a.shape, _dispatch.Tensor_
     for kind, x in zip(kinds, args, strict=True):
-        if (type(x) is float or type(x) is int) and kind != "m":
+        if type(x) is tensor and kind in "tb":
+            shape = (a := x._a).shape
+            if x._be is not be or x.dtype is not dtype or (shape and shape != own):
+                return None
+            if x._rg and recording() and x.requires_grad:
+                return None
+            given.append(a)
+        elif (type(x) is float or type(x) is int) and kind != "m":
             if x != x or (abs(x) > greatest and abs(x) != _INFINITY):
                 return None
             if type(x) is int and abs(x) >> 63:
                 return None  # may be one that is refused
-            given.append(float(x) if kind in "no" else scalar_native(be, x, self.dtype))
+            given.append(float(x) if kind in "no" else scalar_native(be, x, dtype))
         elif x is None:
             if kind not in "ob":
                 return None
@@ -94,7 +102,7 @@ def kernel_in_place(
         elif kind == "m":
             if not is_tensor(x) or x.dtype is not D.bool_ or x._be is not be:
                 return None
-            if (shape := x._a.shape) != (own := self._a.shape):
+            if (shape := x._a.shape) != own:
                 lead = len(own) - len(shape)
                 if lead < 0 or any(
                     n != 1 and n != m for n, m in zip(shape, own[lead:], strict=True)
@@ -103,7 +111,7 @@ def kernel_in_place(
             given.append(x._a)
         elif kind in "tb" and is_tensor(x):
             shape = x._a.shape
-            if x._be is not be or x.dtype is not self.dtype or (shape and shape != self._a.shape):
+            if x._be is not be or x.dtype is not dtype or (shape and shape != own):
                 return None
             if x._rg and recording() and x.requires_grad:
                 return None

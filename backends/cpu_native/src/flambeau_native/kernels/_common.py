@@ -205,11 +205,22 @@ def turned(*arrays: Array) -> tuple[list[Array], Sequence[int] | None] | None:
     what repeats elements, as the gradient of a sum does, is copied, and so is what has gaps.  None
     if the arrays have different orders, or one that is not seen at a glance.
     """
-    shape = arrays[0].shape
+    found = _turning(arrays[0].shape, *[a.strides for a in arrays])
+    if found is None:
+        return None
+    order, back = found
+    if back is None:
+        return [dense(a) for a in arrays], None
+    return [dense(a.transpose(order)) for a in arrays], back
+
+
+@lru_cache(4096)  # programs have few layouts
+def _turning(
+    shape: tuple[int, ...], *strides: tuple[int, ...]
+) -> tuple[list[int], list[int] | None] | None:
+    """The order of the dimensions, and that back; None where they have it already."""
     # A dimension along which elements repeat, or of size 1, may be anywhere.
-    steps = [
-        [0 if n == 1 else step for n, step in zip(shape, a.strides, strict=True)] for a in arrays
-    ]
+    steps = [[0 if n == 1 else step for n, step in zip(shape, s, strict=True)] for s in strides]
     first = next((s for s in steps if 0 not in s), None)
     if first is None:
         first = range(len(shape), 0, -1)
@@ -219,8 +230,8 @@ def turned(*arrays: Array) -> tuple[list[Array], Sequence[int] | None] | None:
         if found != sorted(found, reverse=True) or (found and found[-1] < 0):
             return None
     if order == sorted(order):
-        return [dense(a) for a in arrays], None
-    return [dense(a.transpose(order)) for a in arrays], np.argsort(order).tolist()
+        return order, None
+    return order, [order.index(d) for d in range(len(order))]
 
 
 _TRANSPOSES = {4: native.transpose_w4, 8: native.transpose_w8} if native else {}

@@ -118,7 +118,23 @@ def _make_extreme(name: str) -> Kernel:
         left, *sizes = folded
         return run, (form(left, a.dtype),), tuple(sizes)
 
-    return prepared(name, "ass", prepare, otherwise(name))
+    def general(a: Array, dims: Dims, keepdim: bool) -> Any:
+        last = max(dims, default=0)
+        if not 0 < len(dims) < last + 1 <= a.ndim or find(a.dtype) is None or not a.size:
+            return elsewhere(a, dims, keepdim)
+        if not a.flags.c_contiguous:
+            return elsewhere(a, dims, keepdim)
+        first = last  # of the last neighbours, which are reduced before the others
+        while first - 1 in dims:
+            first -= 1
+        if last + 1 - first == len(dims):
+            return elsewhere(a, dims, keepdim)
+        found = kernel(a, tuple(range(first, last + 1)), keepdim)
+        return kernel(found, tuple([d for d in dims if d < first]), keepdim)
+
+    elsewhere = otherwise(name)
+    kernel = prepared(name, "ass", prepare, general)
+    return kernel
 
 
 def _ends(run: Any, a: Array, dim: int, keepdim: bool) -> tuple[Any, ...] | None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import builtins
 
+from flambeau._autograd.modes import recording
+from flambeau._autograd.node import Edges, Node, next_seq
+from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.dispatch import cast, new
 from flambeau._dispatch.promotion import python_number
+from flambeau._memory.views import edge
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
@@ -109,10 +113,28 @@ def norm(
     return deliver(result, out, input, exact=True, share="anything")
 
 
+class _Count(Node):
+    """The history of a count, through which no gradient goes on: PyTorch's is None, not zeros."""
+
+    __slots__ = ()
+
+    title = "LinalgVectorNormBackward0"
+
+    def apply(self, F: object, g: object, edges: Edges = None) -> tuple[None]:
+        return (None,)
+
+
 def _counted(x: Tensor, magnitude: Tensor) -> Tensor:
-    """1 where `x` is not 0; its history leads to a gradient of zeros."""
+    """1 where `x` is not 0; it has a history, but none that leads to a gradient."""
     counted = cast(x != 0, magnitude.dtype)
-    return counted + replaced(x, x != 0, 0.0).abs() if x.requires_grad else counted
+    if not (x._rg and recording() and x.requires_grad):
+        return counted
+    if _dispatch.modes or hasattr(x._be, "level"):  # transforms make zeros of what is not there
+        return counted + replaced(x, x != 0, 0.0).abs()
+    node = new(_Count)
+    node._hooks, node.saved, node.edges, node.seq = None, (), (edge(x),), next_seq()
+    counted._rg, counted._fn = True, node
+    return counted
 
 
 def _smooth_norm(magnitude: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:

@@ -382,7 +382,7 @@ def _quantile(
     interpolation: str,
     out: Tensor | None,
 ) -> Tensor:
-    ignore_nan = name == "nanquantile"
+    ignore_nan, is_number = name == "nanquantile", False
     x = need_tensor(input, name, "input")
     if x.dtype not in (D.float32, D.float64):
         raise RuntimeError(
@@ -391,7 +391,7 @@ def _quantile(
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
-        q = x.new_tensor(q)
+        is_number, q = True, x.new_tensor(q)
     elif q.dtype is not x.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input, got {q.dtype}")
     if q.dim() > 1:
@@ -401,20 +401,21 @@ def _quantile(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation}"
         )
-    check_values(q.detach(), 0.0, 1.0, f"{name}() q values must be in the range [0, 1]")
+    if not is_number:
+        check_values(q.detach(), 0.0, 1.0, f"{name}() q values must be in the range [0, 1]")
     if x.numel() == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     shape = tuple(x.shape)
     d = 0 if dim is None else dim_of(dim, x.dim())
     flat = x.reshape(-1) if dim is None or not x.dim() else x.movedim(d, -1)
-    ordered = flat.sort(-1).values
+    ordered = OPS["sort"](flat, flat.dim() - 1, False, True)[0]
     n = ordered.shape[-1]
     if ignore_nan:  # they come last, and a row of nothing else has its first for an answer
         count = cast(~flat.isnan(), x.dtype).sum(-1, True)
         places = q.reshape(-1) * (count - 1).clamp_min(0)
     else:
         places = q.reshape(-1) * (n - 1)
-        missing = flat.isnan().any(-1, True)
+        missing = ordered.detach().narrow(-1, n - 1, 1).isnan()  # they come last
         places = where(missing, places.new_full((), n - 1), places)
     if interpolation == "nearest":
         places = places.round()
