@@ -132,7 +132,8 @@ def test_augmented_assignment_to_a_slice_agrees(
 
 @pytest.mark.parametrize("kwargs", [{}, {"dim": 1}, {"dim": 0, "keepdim": True}])
 def test_norms_of_order_0_have_a_history_and_no_gradient(kwargs: dict[str, Any]) -> None:
-    for lib, x in zip((fb, torch), both(numbers(torch.float32), requires_grad=True), strict=True):
+    libraries: tuple[Any, Any] = fb, torch
+    for lib, x in zip(libraries, both(numbers(torch.float32), requires_grad=True), strict=True):
         found = lib.linalg.vector_norm(x, 0, **kwargs)
         assert found.requires_grad
         found.sum().backward()

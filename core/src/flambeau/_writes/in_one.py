@@ -54,7 +54,7 @@ is_written_in_one = _KERNELS.__contains__
 
 
 def kernel_in_place(
-    self: Tensor, name: str, args: Sequence[object]
+    self: Tensor, name: str, args: Sequence[Any]
 ) -> tuple[Callable[..., Any], list[Any]] | None:
     """The kernel that writes the function of that name into `self`, and its other arguments.
 

@@ -147,6 +147,7 @@ def _runs(
     count = starts.shape[0]
     starts = F.reshape(starts, (count,))
     results = [F.index(rows, (starts,))]
+    counts = None
     if inverse or counted:
         ends = F.cat([F.slice(starts, (slice(min(count, 1), count, 1),)), ones[1]], 0)
         counts = F.sub(ends, starts)
