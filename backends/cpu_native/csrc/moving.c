@@ -246,7 +246,41 @@ static void pad(const Args *k) {
     split(pad_step, &c, n[0] * c.out_rows, team(k, n[0] * c.out_rows * c.out_width / 4));
 }
 
+/* Planes of rows of bytes, each moved by so many places to those behind, and around. */
+typedef struct {
+    char *out;
+    const char *a;
+    int64_t planes, rows, bytes, down, along, right;
+} Roll;
+
+static void roll_step(const void *context, int64_t begin, int64_t end) {
+    const Roll *c = context;
+    const int64_t kept = c->bytes - c->right;
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t matrix = line / c->rows;
+        int64_t plane = matrix % c->planes - c->down, row = line % c->rows - c->along;
+        plane += plane < 0 ? c->planes : 0, row += row < 0 ? c->rows : 0;
+        const char *a = c->a + ((matrix / c->planes * c->planes + plane) * c->rows + row) * c->bytes;
+        char *out = c->out + line * c->bytes;
+        move(out, a + kept, (size_t)c->right);
+        move(out + c->right, a, (size_t)kept);
+    }
+}
+
+static void roll(const Args *k) {
+    const int64_t *n = k->n;
+    const Roll c = {k->p[0], k->p[1], n[1], n[2], n[3], n[4], n[5], n[6]};
+    if (n[0] < 1 || c.planes < 1 || c.rows < 1 || c.bytes < 1) return;
+    if (c.down < 0 || c.along < 0 || c.right < 0 || c.down >= c.planes || c.along >= c.rows || c.right >= c.bytes) {
+        *k->error = "index out of range";
+        return;
+    }
+    const int64_t lines = n[0] * c.planes * c.rows;
+    split(roll_step, &c, lines, team(k, lines * c.bytes / 4));
+}
+
 const Row moving_rows[] = {
+    {"roll", "wriiiiiii", "b0123,b0123", roll},
     {"pad", "wrriiiiiiii", "b034,b012,b7", pad},
     {"triangle", "wriiiiii", "b0123,b0123", triangle},
     {"multiply_add_f32", "wrrrii", "t0,t0,t0,t0|1", multiply_add_f32},

@@ -212,6 +212,7 @@ from flambeau.ops.layers.activation import gelu as gelu
 from flambeau.ops.matrices.decompositions import geqrf as geqrf
 from flambeau.ops.matrices.linalg import ger as ger
 from flambeau.ops.matrices.former_decompositions import gesv as gesv
+from flambeau.ops.layers.gating import glu as glu
 from flambeau.ops.reductions.finite_differences import gradient as gradient
 from flambeau.ops.pointwise.elementwise import greater as greater
 from flambeau.ops.pointwise.elementwise import greater_equal as greater_equal

@@ -357,6 +357,9 @@ from flambeau.ops.spatial.fractional_pooling import (
     fractional_max_pool2d,
     fractional_max_pool3d,
 )
+from flambeau.ops.layers.gating import (
+    glu,
+)
 from flambeau.ops.spatial.grid import (
     affine_grid_generator,
     grid_sampler,
@@ -917,6 +920,7 @@ __all__ = [
     "geqrf",
     "ger",
     "gesv",
+    "glu",
     "gradient",
     "greater",
     "greater_equal",

@@ -219,6 +219,27 @@ def _constant_pad_nd(
     return packed(op(a.value, ((0, 0), *pad), value))
 
 
+@_rule("glu")
+def _glu(
+    level: BatchLevel, op: Op, a: BatchedArray, dim: int
+) -> BatchedArray | tuple[BatchedArray, ...]:
+    return packed(op(a.value, dim + 1))
+
+
+@_rule("glu_backward")
+def _glu_backward(
+    level: BatchLevel, op: Op, grad: BatchedArray, a: BatchedArray, dim: int
+) -> BatchedArray | tuple[BatchedArray, ...]:
+    return packed(op(full(level, grad), full(level, a), dim + 1))
+
+
+@_rule("roll")
+def _roll(
+    level: BatchLevel, op: Op, a: BatchedArray, shifts: Any, dims: tuple[int, ...]
+) -> BatchedArray | tuple[BatchedArray, ...]:
+    return packed(op(a.value, shifts, tuple([d + 1 for d in dims])))
+
+
 @_rule("boundary_pad_nd", "boundary_pad_nd_backward")
 def _boundary_pad_nd(
     level: BatchLevel, op: Op, a: BatchedArray, pad: Any, mode: str

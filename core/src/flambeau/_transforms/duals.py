@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from flambeau.ops.shapes.movement import ViewOp
 
 LINEAR = frozenset(
-    """cast clone contiguous neg slice permute view expand diagonal flip sum mean cumsum tril triu
-    slice_backward diagonal_backward real imag conj view_as_real view_as_complex as_strided_region
-    as_strided_backward""".split()
+    """cast clone contiguous neg slice permute view expand diagonal flip roll sum mean cumsum tril
+    triu slice_backward diagonal_backward real imag conj view_as_real view_as_complex
+    as_strided_region as_strided_backward boundary_pad_nd boundary_pad_nd_backward""".split()
 )
 """Ops of one tensor that are linear in it."""
 

@@ -1,8 +1,9 @@
-"""Joining large arrays along their first dimension, and reversing rows."""
+"""Joining large arrays along their first dimension, and moving and reversing rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from flambeau_native.kernels._common import (
     LAST,
     Array,
     Kernel,
+    form,
     made,
     memory_of,
     otherwise,
+    prepared,
 )
 from flambeau_numpy.extending import THRESHOLD, empty
 from flambeau_numpy.extending.parts import large_cat, large_stack, make_cat, make_stack
@@ -115,6 +118,21 @@ def _make_triangle(lower: bool) -> tuple[Kernel, Kernel]:
     return triangle, triangle_
 
 
+def _prepare_roll(a: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> object:
+    by = [0] * a.ndim
+    for shift, d in zip(shifts, dims, strict=True):
+        by[d] = (by[d] + shift) % a.shape[d]
+    moved = [d for d, shift in enumerate(by) if shift]
+    if a.dtype.kind == "V" or not moved or moved[-1] - moved[0] > 2:
+        return None
+    first, last = moved[0], moved[-1]
+    ones = 2 - (last - first)
+    unit = prod(a.shape[last + 1 :]) * a.itemsize
+    sizes = [*[1] * ones, *a.shape[first:last], a.shape[last] * unit]
+    places = [*[0] * ones, *by[first:last], by[last] * unit]
+    return native.roll, (form(a.shape, a.dtype),), (prod(a.shape[:first]), *sizes, *places)
+
+
 KERNELS: dict[str, Kernel] = {
     "cat": make_cat(_large_cat),
     "stack": make_stack(_large_stack),
@@ -122,6 +140,7 @@ KERNELS: dict[str, Kernel] = {
 }
 
 if native is not None:
+    KERNELS["roll"] = prepared("roll", "ass", _prepare_roll, otherwise("roll"), packs=True)
     _cat = _of_pixels(KERNELS["cat"], lambda: KERNELS["cat"])
     KERNELS["cat"] = native.joining(_cat, False, THRESHOLD, made, _STREAMED)
     KERNELS["stack"] = native.joining(KERNELS["stack"], True, THRESHOLD, made, _STREAMED)

@@ -153,6 +153,17 @@ def flip(a: Array, dims: tuple[int, ...]) -> Array:
     return a[tuple(turn if d in dims else slice(None) for d in range(a.ndim))].copy(copy_order(a))
 
 
+def roll(a: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    """Moved along dimensions that have elements; what is pushed out enters at the other end."""
+    found = a
+    for shift, d in zip(shifts, dims, strict=True):
+        if cut := -shift % a.shape[d]:
+            lines = np.moveaxis(found, d, 0)
+            moved = np.moveaxis(found := empty(a.shape, a.dtype), d, 0)
+            moved[: len(lines) - cut], moved[len(lines) - cut :] = lines[cut:], lines[:cut]
+    return a.copy() if found is a else found
+
+
 def slice_backward(grad: Array, shape: tuple[int, ...], items: tuple[Any, ...]) -> Array:
     """Zeros of `shape`, with `grad` in the region that `items` select."""
     out = zeros(shape, grad.dtype)
@@ -180,4 +191,5 @@ KERNELS = {
     "cat": make_cat(large_cat),
     "stack": make_stack(large_stack),
     "flip": flip,
+    "roll": roll,
 }

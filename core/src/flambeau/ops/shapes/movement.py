@@ -365,6 +365,34 @@ def _(F, g, dims):
     return F.flip(g, dims)
 
 
+@composite
+def _roll(self: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
+    """Moved along dimensions that have elements; what is pushed out enters at the other end."""
+    x = self
+    for shift, d in zip(shifts, dims, strict=True):
+        n = x._a.shape[d]
+        if shift % n:
+            cut = n - shift % n
+            x = _cat.run([_narrow(x, d, cut, n - cut), _narrow(x, d, 0, cut)], d)
+    return x.clone(memory_format=contiguous_format) if x is self else x
+
+
+@_roll.gradient
+def _(F, g, shifts, dims):
+    return F.roll(g, tuple([-shift for shift in shifts]), dims)
+
+
+@_roll.samples
+def _(S):
+    return [
+        S.Sample((S.Arr((2, 5)), (2,), (1,)), "right", True),
+        S.Sample((S.Arr((2, 3, 4)), (-1, 5), (0, 2)), "two dimensions", True),
+        S.Sample((S.Arr((2, 3, 2, 2)), (1, 2, 1, -1), (0, 1, 1, 3)), "one of them twice", True),
+        S.Sample((S.Arr((3,)), (3,), (0,)), "once around", True),
+        S.Sample((S.Arr((2,)), (), ()), "not at all", True),
+    ]
+
+
 _range = builtins.slice
 
 
@@ -1048,16 +1076,14 @@ def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
         if len(x._a.shape) != 1:
             return reshape(roll(reshape(x, (-1,)), shifts, 0), tuple(x._a.shape))
         dims = 0
-    moves = shifts if isinstance(shifts, (list, tuple)) else (shifts,)
+    moves: list[Any] = [*shifts] if isinstance(shifts, (list, tuple)) else [shifts]
     along = dims if isinstance(dims, (list, tuple)) else (dims,)
     if len(moves) != len(along):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"
         )
-    for move, dim in zip(moves, along, strict=True):
-        d = dim_of(dim, x.dim())
-        n = x._a.shape[d]
-        if n and move % n:
-            cut = n - move % n
-            x = _cat.run([_narrow(x, d, cut, n - cut), _narrow(x, d, 0, cut)], d)
-    return x.clone(memory_format=contiguous_format) if x is input else x
+    rank = len(x._a.shape)
+    found = tuple([dim_of(dim, rank) for dim in along])
+    if not x.numel():
+        return x.clone(memory_format=contiguous_format)
+    return _roll.run(x, tuple(map(operator.index, moves)), found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_input, need_list, need_tensor, sizes
@@ -17,6 +18,9 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.reductions.counting import searchsorted
 from flambeau.ops.shapes.movement import _titled, as_root, reshape
+from flambeau.ops.spatial.resampling import _resample
+
+_SHORT = 1 << 12  # entries of a dimension that are read at their places, which are kept
 
 
 @public(variadic="dims")
@@ -67,6 +71,8 @@ def repeat_interleave(
         (repeats,) = sizes((repeats,), "repeats")
         if repeats < 0:
             raise RuntimeError(f"Repeats must be non-negative, got {repeats}")
+        if 0 < n * repeats <= _SHORT and repeats > 1:
+            return _resample.run(x.contiguous(), d, _each_repeated(n, repeats), None)
         shape = (*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
         merged = (*x.shape[:d], n * repeats, *x.shape[d + 1 :])
         # A copy also where one view would do: of a single entry, or repeated once.
@@ -81,6 +87,11 @@ def repeat_interleave(
         )
     counts = repeats.reshape(-1).expand(n)
     return x.index_select(d, _interleaved(counts, output_size))
+
+
+@lru_cache(maxsize=64)
+def _each_repeated(n: int, repeats: int) -> tuple[tuple[int, ...]]:
+    return (tuple([i for i in range(n) for _ in range(repeats)]),)
 
 
 def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:

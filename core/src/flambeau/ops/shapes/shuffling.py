@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
 from math import prod
 
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -11,6 +12,7 @@ from flambeau._dispatch.orders import ordered_like
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.memory_format import contiguous_format
 from flambeau.ops.declaration.public import public
+from flambeau.ops.spatial.resampling import _resample
 
 
 @public(method=False)
@@ -90,13 +92,19 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(
             f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
         )
-    n, c, *rest = x.shape
+    c = x.shape[1]
     if c % groups:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
-    moved = x.reshape((n, groups, c // groups, *rest)).transpose(1, 2)
-    return ordered_like(x, moved.clone(memory_format=contiguous_format).reshape(x.shape))
+    return _resample.run(x, 1, _shuffled(c, operator.index(groups)), None)
+
+
+@lru_cache(maxsize=64)
+def _shuffled(channels: int, groups: int) -> tuple[tuple[int, ...]]:
+    """Where each channel comes from."""
+    of_each = channels // groups
+    return (tuple([i * of_each + j for j in range(of_each) for i in range(groups)]),)
 
 
 @public(method=False)

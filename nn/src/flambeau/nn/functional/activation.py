@@ -253,24 +253,15 @@ def rrelu_(
     return in_place(input, rrelu, lower, upper, training)
 
 
-@takes_as_annotated
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """a·sigmoid(b), where a and b are the halves of `input` along `dim`.
 
     Raises:
         RuntimeError: the size along `dim` is odd, or `input` has no dimensions.
+        NotImplementedError: the dtype is not floating.
 
     >>> import flambeau as fb
     >>> fb.nn.functional.glu(fb.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
-    require_float(input, "glu")
-    if input.dim() == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    size = input.shape[dim]
-    if size % 2:
-        raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim % input.dim()} is size {size}"
-        )
-    first, second = wide(input).chunk(2, dim)
-    return (first * second.sigmoid()).to(input.dtype)
+    return fb.glu(input, dim)
