@@ -14,13 +14,13 @@
 extern const Row pointwise_rows[], comparing_rows[], writing_rows[], casting_rows[], moving_rows[], activation_rows[], prelu_rows[], columns_rows[],
     normalization_rows[], optimizer_rows[], random_rows[], rejection_rows[], multinomial_rows[], reduction_rows[], extremes_rows[], truth_rows[], loss_rows[], pooling_rows[], indexing_rows[], bags_rows[], searching_rows[], counting_rows[], selecting_rows[], special_rows[], integers_rows[], product_rows[], matrices_rows[], sgemm_rows[],
     recurrent_rows[], primitives_rows[], convolution_rows[], convolution_weight_rows[], pixels_rows[], resampling_rows[],
-    sampling_rows[], sequences_rows[], boundary_rows[], distances_rows[], gating_rows[];
+    sampling_rows[], sequences_rows[], boundary_rows[], distances_rows[], gating_rows[], folding_rows[];
 static const Row *const tables[] = {pointwise_rows,     comparing_rows,     writing_rows,       casting_rows,   moving_rows,        activation_rows, prelu_rows, columns_rows,
                                     normalization_rows, optimizer_rows,
                                     random_rows,     rejection_rows,     multinomial_rows, reduction_rows,     extremes_rows,      truth_rows,      loss_rows,
                                     pooling_rows,    indexing_rows,      bags_rows, searching_rows, counting_rows, selecting_rows, special_rows, integers_rows, product_rows, matrices_rows,
                                     sgemm_rows,      recurrent_rows,     primitives_rows, convolution_rows, convolution_weight_rows, pixels_rows, resampling_rows,
-                                    sampling_rows,      sequences_rows,     boundary_rows,    distances_rows, gating_rows};
+                                    sampling_rows,      sequences_rows,     boundary_rows,    distances_rows, gating_rows, folding_rows};
 
 /* In a forked child the threads of the parent's pool are gone, and waiting for them would be forever:
    it has one thread, whatever is asked of it later. */

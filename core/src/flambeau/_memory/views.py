@@ -75,6 +75,19 @@ def _as_strided_gradient(
     return found
 
 
+def _unfold_gradient(F: Formulas, g: Array, shape: tuple[int, ...], args: tuple[Any, ...]) -> Array:
+    """Windows are added where they were: as those of images of height 1."""
+    d, size, step = args
+    if size == 0 or 0 in shape:
+        return F.as_strided_backward(g, shape, *windows(shape, args))
+    before, (count, *after), n = shape[:d], g.shape[d:-1], shape[d]
+    lead, inner = prod(before), prod(after)
+    g = F.permute(F.reshape(g, (lead, count, inner, size)), (0, 2, 3, 1))
+    columns = F.reshape(g, (lead * inner, size, count))
+    found = F.col2im(columns, (1, n), (1, size), (1, 1), (0, 0), (1, step))
+    return F.reshape(F.permute(F.reshape(found, (lead, inner, n)), (0, 2, 1)), shape)
+
+
 def positions(op: str, shape: tuple[int, ...], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """The arguments of ``as_strided_region`` for a step from `shape`, if it is one of that kind."""
     if op == "as_strided":
@@ -95,7 +108,7 @@ _GRADIENTS = {
     "expand": lambda F, g, shape, args: F.sum_to(g, shape),
     "diagonal": lambda F, g, shape, args: F.diagonal_backward(g, shape, *args),
     "as_strided": _as_strided_gradient,
-    "unfold": lambda F, g, shape, args: F.as_strided_backward(g, shape, *windows(shape, args)),
+    "unfold": _unfold_gradient,
     "view_as_real": lambda F, g, shape, args: F.conj(F.view_as_complex(g)),
     "view_as_complex": lambda F, g, shape, args: F.view_as_real(F.conj(g)),
 }

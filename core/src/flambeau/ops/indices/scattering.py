@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
+from flambeau._dispatch.arguments import (
+    broadcast_shapes,
+    checked,
+    dim_of,
+    is_within,
+    need_tensor,
+)
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.halves import is_half
 from flambeau._dispatch.promotion import fitting, python_number
@@ -466,10 +472,13 @@ def take_along_dim(
             f"but got {x.dim()} dimensions for input, and {i.dim()} dimensions for indices"
         )
     d = dim_of(dim, x.dim())
-    common = broadcast_shapes(*[tuple(n for k, n in enumerate(t.shape) if k != d) for t in (x, i)])
-    wide = [(*common[:d], t.shape[d], *common[d:]) for t in (x, i)]
-    if n := x.shape[d]:
+    if (n := x.shape[d]) and not is_within(i, n):
         i = i.remainder(n)
+    rest, others = ((*t.shape[:d], *t.shape[d + 1 :]) for t in (x, i))
+    if rest == others and out is None:
+        return x.gather(d, i)
+    common = broadcast_shapes(rest, others)
+    wide = [(*common[:d], t.shape[d], *common[d:]) for t in (x, i)]
     return deliver(
         x.expand(wide[0]).gather(d, i.expand(wide[1])),
         out,

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import dim_of, need_input, need_list, need_tensor, sizes
+from flambeau._dispatch.arguments import (
+    dim_of,
+    is_within,
+    need_input,
+    need_list,
+    need_tensor,
+    sizes,
+)
 from flambeau._dispatch.dispatch import cast, kernel_error, recording, wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -20,6 +27,7 @@ from flambeau.ops.reductions.counting import searchsorted
 from flambeau.ops.shapes.movement import _titled, as_root, reshape
 from flambeau.ops.spatial.resampling import _resample
 
+_MOST = (1 << 63) - 1  # that an int64 may be
 _SHORT = 1 << 12  # entries of a dimension that are read at their places, which are kept
 
 
@@ -106,7 +114,8 @@ def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
         )
     if counts.numel() == 0:
         return cast(counts, counts.dtype)
-    if int(counts.amin().item()) < 0:
+    are_counts = counts.dtype is D.int64 and is_within(counts, _MOST)
+    if not are_counts and int(counts.amin().item()) < 0:
         raise RuntimeError("repeats can not be negative")
     total = int(counts.sum().item())
     if output_size is not None and output_size != total:
