@@ -12,6 +12,7 @@ WIDE static void NAME(col2im_step)(const void *context, int64_t begin, int64_t e
         T *image = c->out + plane * down->size * along->size;
         const T *column = c->columns + plane * down->taps * along->taps * count;
         memset(image, 0, (size_t)(down->size * along->size) * sizeof(T));
+        if (count < 1) continue;
         for (int64_t i = 0; i < down->taps; i++) {
             int64_t top;
             const int64_t bottom = windows_inside(down, i, &top);
@@ -44,5 +45,6 @@ static void NAME(col2im)(const Args *k) {
         *k->failure = "windows reach too far";
         return;
     }
+    if (c.down.size < 1 || c.along.size < 1) return;
     split(NAME(col2im_step), &c, n[0], team(k, times(n[0], times(c.down.taps * c.along.taps, c.down.count * c.along.count))));
 }

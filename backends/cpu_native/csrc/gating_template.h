@@ -33,10 +33,10 @@ WIDE static void NAME(glu_backward_step)(const void *context, int64_t begin, int
 
 static void NAME(glu)(const Args *k) {
     const NAME(Gates) c = {.out = k->p[0], .x = k->p[1], .n = k->n[1]};
-    split(NAME(glu_step), &c, k->n[0], team(k, times(k->n[0], k->n[1])));
+    if (c.n > 0) split(NAME(glu_step), &c, k->n[0], team(k, times(k->n[0], k->n[1])));
 }
 
 static void NAME(glu_backward)(const Args *k) {
     const NAME(Gates) c = {.out = k->p[0], .grad = k->p[1], .x = k->p[2], .n = k->n[1]};
-    split(NAME(glu_backward_step), &c, k->n[0], team(k, times(k->n[0], k->n[1])));
+    if (c.n > 0) split(NAME(glu_backward_step), &c, k->n[0], team(k, times(k->n[0], k->n[1])));
 }
