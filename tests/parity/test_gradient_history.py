@@ -45,7 +45,6 @@ DIFFERENCES = {
     r"rounding_mode='trunc'": "The quotient, which is rounded, is differentiated.",
     r"\bpow_?\((x, )?0\)": "The gradient of a power, which the exponent makes zero.",
     r"\bremainder": "Whole quotients have no history; PyTorch's have one whose gradient is zero.",
-    r"\b(norm\(|dist\(.*p=)": "The number of elements that are not zero has a gradient, zero.",
     r"F\.(batch|instance)_norm.*, of b: ": KEPT,
     r"F\.nll_loss": KEPT,
     r"rnn_relu|\"relu\"": "The gradient has the result's history; it is PyTorch's that is zero.",

@@ -92,11 +92,14 @@ def results(function, given):
     return found if isinstance(found, tuple) else (found,)
 
 
-def equal(found, expected):
+def equal(found, expected, case):
     return len(found) == len(expected) and all(
         a.shape == b.shape
         and a.dtype is b.dtype
-        and fb.allclose(a.to(fb.complex128), b.to(fb.complex128), 1e-12, 1e-12, equal_nan=True)
+        and (
+            "empty" in case.call  # the elements are whatever the memory had
+            or fb.allclose(a.to(fb.complex128), b.to(fb.complex128), 1e-12, 1e-12, equal_nan=True)
+        )
         for a, b in zip(found, expected, strict=True)
     )
 
@@ -132,12 +135,12 @@ def check(case):
             return "refused"
     traced = fb.jit.trace(call, ours(first), check_trace=False)
     found = results(traced, ours(first))
-    assert found is not None and equal(found, expected), "differs at its own operands"
+    assert found is not None and equal(found, expected, case), "differs at its own operands"
     expected = None if second is None else results(call, ours(second))
     if not expected:
         return "holds"
     found = results(traced, ours(second))
-    if found is None or not equal(found, expected):
+    if found is None or not equal(found, expected, case):
         assert not their_trace_holds(case, first, second), "differs at a second size"
         return "as theirs"
     return "holds at both"
