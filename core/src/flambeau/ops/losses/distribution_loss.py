@@ -28,7 +28,11 @@ def kl_div(
     tensor(0.6931)
     """
     x, t = need_tensor(input, "kl_div", "input"), need_tensor(target, "kl_div", "target")
-    loss = t.exp() * (t - x) if log_target else xlogy(t, t) - t * x
+    if log_target:
+        loss = t.exp() * (t - x)
+    else:
+        product = t * x  # what it keeps for gradients is kept first, as by PyTorch
+        loss = xlogy(t, t) - product
     return reduced(loss, reduction)
 
 
