@@ -312,6 +312,18 @@ def test_membership_agrees_where_all_pairs_are_compared_and_where_not(
                 assert_same(mine, torch.isin(given, y, invert=invert))
 
 
+def test_weights_of_counts_may_be_transformed_but_lie_where_the_elements_do() -> None:
+    x = fb.tensor([0, 1, 1])
+    found = fb.func.vmap(lambda w: fb.bincount(x, w))(fb.tensor([[1.0, 2.0, 3.0], [0.0, 1.0, 1.0]]))
+    assert found.tolist() == [[1, 5], [0, 2]]
+    value, slope = fb.func.jvp(
+        lambda w: fb.bincount(x, w), (fb.tensor([1.0, 2.0, 3.0]),), (fb.ones(3),)
+    )
+    assert value.tolist() == [1, 5] and not slope.any()
+    with pytest.raises(RuntimeError, match="on the same device"):
+        fb.bincount(x, fb.ones(3, device="meta"))
+
+
 def test_membership_agrees() -> None:
     x, y = I([[1, 2], [3, 1]]), I([1, 7, 3])
     for invert in (False, True):

@@ -14,7 +14,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.hints import Number
 from flambeau._writes.out import deliver
-from flambeau.ops.creation.creation import tensor
+from flambeau.ops.creation.creation import filled, tensor
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.namespace import TENSORS
 from flambeau.ops.declaration.public import public
@@ -116,17 +116,14 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             "weights should be 1-d and have the same length as input, got shapes "
             f"{list(weights.shape)} and {list(x.shape)}"
         )
-    be, F = x._be, TENSORS if _dispatch.modes else x._be
     if weights is None or not n:  # without elements PyTorch does not look at the weights
-        values = wrap(be, be.full((n,), 1, D.int64), D.int64)
+        values = filled((n,), 1, D.int64, x._be)
     else:
         values = weights.detach()
         values = values if values.dtype is D.float32 else cast(values, D.float64)
     size = int(item(OPS["amax"].run(x, (0,), False)._a)) + 1 if n else 0
-    size = max(size, minlength)
-    if F is TENSORS:
-        return F.scatter_add(F.zeros((size,), values), 0, x, values)
-    return wrap(be, F.scatter_add(F.zeros((size,), values._a), 0, x._a, values._a), values.dtype)
+    counts = filled((max(size, minlength),), 0, values.dtype, values._be)
+    return OPS["scatter_add"].run(counts, 0, x, values)
 
 
 def _runs(
