@@ -81,14 +81,18 @@ Py_ssize_t read_shape(PyObject *shape, Py_ssize_t itemsize, Py_ssize_t limit, Py
 }
 
 PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape) {
+    Py_ssize_t bytes = itemsize_of(dtype);
+    PyObject *made;
+    for (int d = 0; d < rank; d++) bytes = times(bytes, shape[d]);
+    if (bytes >= LEAST_LENT && lent_array(dtype, rank, shape, bytes, &made)) return made;
     Py_INCREF(dtype);
     return make(kind, dtype, rank, shape, NULL, NULL, 0, NULL);
 }
 
 PyObject *new_or_large(PyObject *dtype, int rank, const Py_ssize_t *shape, Py_ssize_t limit, PyObject *large) {
     Py_ssize_t bytes = itemsize_of(dtype);
-    for (int d = 0; d < rank; d++) bytes *= shape[d];
-    if (bytes < limit) return new_array(dtype, rank, shape);
+    for (int d = 0; d < rank; d++) bytes = times(bytes, shape[d]);
+    if (bytes < limit || lends()) return new_array(dtype, rank, shape);
     PyObject *sizes = PyTuple_New(rank), *made = NULL;
     for (int d = 0; sizes != NULL && d < rank; d++) {
         PyObject *size = PyLong_FromSsize_t(shape[d]);

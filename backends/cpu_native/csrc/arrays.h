@@ -37,10 +37,18 @@ Py_ssize_t read_shape(PyObject *shape, Py_ssize_t itemsize, Py_ssize_t limit, Py
 int have_one_shape(const Array *a, const Array *b);
 
 /* A new array, row-major, of anything; NULL with an exception where there is no memory.  Of dtypes that are
-   known. */
+   known.  From LEAST_LENT bytes on it comes from the pool, if that lends: sooner than from the C library, and at the
+   beginning of a page, where a vector is in one line of the caches. */
+#define LEAST_LENT 4096
 PyObject *new_array(PyObject *dtype, int rank, const Py_ssize_t *shape);
 
-/* The same, or what large(shape, dtype) makes if it has `limit` bytes and more. */
+/* Whether there is a pool that the kernels of this module share (lending.c). */
+int lends(void);
+
+/* An array of so many bytes from that pool, or NULL with an exception; 0 if it has none of them. */
+int lent_array(PyObject *dtype, int rank, const Py_ssize_t *shape, int64_t bytes, PyObject **made);
+
+/* The same as `new_array`; where no pool is shared, what large(shape, dtype) makes if it has `limit` bytes and more. */
 PyObject *new_or_large(PyObject *dtype, int rank, const Py_ssize_t *shape, Py_ssize_t limit, PyObject *large);
 
 /* An array of memory that is there already, for as long as `base` lives, whose reference is kept. */

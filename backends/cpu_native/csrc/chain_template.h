@@ -6,10 +6,12 @@
     DO(v0, 0, __VA_ARGS__) DO(v1, 1, __VA_ARGS__) DO(v2, 2, __VA_ARGS__) DO(v3, 3, __VA_ARGS__)                 \
     DO(v4, 4, __VA_ARGS__) DO(v5, 5, __VA_ARGS__) DO(v6, 6, __VA_ARGS__) DO(v7, 7, __VA_ARGS__)
 
-/* An operand: what the link before gave, what lies in memory, a number. */
+/* An operand: what the link before gave, what lies in memory, a number, and the products of these with one. */
 #define HELD(v, i, p) v
 #define READ(v, i, p) LOAD(p, i)
 #define NUMBER(v, i, p) p##_number
+#define SCALED(v, i, p) (LOAD(p, i) * scale)
+#define TIMES(v, i, p) (v * scale)
 
 #define OF_ONE(v, i, X, formula) { const __m512 x = X(v, i, second); v = formula; }
 #define OF_TWO(v, i, G, X, formula) { const __m512 g = G(v, i, first), x = X(v, i, second); v = formula; }
@@ -21,7 +23,8 @@
     const float *second = (const float *)(const void *)(at_second + offset);                     \
     const __m512 first_number = _mm512_set1_ps(*(const float *)(const void *)at_first);          \
     const __m512 second_number = _mm512_set1_ps(*(const float *)(const void *)at_second);        \
-    (void)first, (void)second, (void)first_number, (void)second_number
+    const __m512 scale = _mm512_set1_ps(*(const float *)(const void *)tile->at[l->scale]);     \
+    (void)first, (void)second, (void)first_number, (void)second_number, (void)scale
 #define KEEP                                                                     \
     float *to = (float *)(void *)(tile->at[l->to] + offset);                     \
     if (FORM == WHOLE && tile->streams[l->to] && ((uintptr_t)to & 63) == 0) {    \
@@ -43,7 +46,13 @@
     BOTH(name##_read_number, OF_TWO, READ, NUMBER, formula)       \
     BOTH(name##_number_held, OF_TWO, NUMBER, HELD, formula)       \
     BOTH(name##_number_read, OF_TWO, NUMBER, READ, formula)
-FUNCTIONS(ONE, TWO)
+#define SUM(name, formula)                                      \
+    TWO(name, formula)                                          \
+    BOTH(name##_scaled_held, OF_TWO, SCALED, HELD, formula)     \
+    BOTH(name##_held_scaled, OF_TWO, HELD, SCALED, formula)     \
+    BOTH(name##_times_read, OF_TWO, TIMES, READ, formula)       \
+    BOTH(name##_read_times, OF_TWO, READ, TIMES, formula)
+FUNCTIONS(ONE, TWO, SUM)
 
 LINK(end) {
     (void)l, (void)tile, (void)offset;
@@ -56,6 +65,8 @@ LINK(end) {
 #undef HELD
 #undef READ
 #undef NUMBER
+#undef SCALED
+#undef TIMES
 #undef OF_ONE
 #undef OF_TWO
 #undef PUT
@@ -65,3 +76,4 @@ LINK(end) {
 #undef BOTH
 #undef ONE
 #undef TWO
+#undef SUM

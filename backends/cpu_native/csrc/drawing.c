@@ -160,8 +160,8 @@ static PyObject *call_fresh(PyObject *self, PyObject *const *args, Py_ssize_t co
             if (d->of[i].key == args[count - 2]) of = &d->of[i];
     const Py_ssize_t itemsize = of != NULL ? known_itemsize(of->dtype) : 0;
     if (itemsize == 0) return call_general(d->fresh, args, count);
-    PyObject *made = read_shape(args[0], itemsize, d->limit, sizes) >= 0
-                         ? new_array(of->dtype, (int)PyTuple_Size(args[0]), sizes)
+    PyObject *made = read_shape(args[0], itemsize, PY_SSIZE_T_MAX, sizes) >= 0
+                         ? new_or_large(of->dtype, (int)PyTuple_Size(args[0]), sizes, d->limit, d->large)
                          : PyObject_CallFunctionObjArgs(d->large, args[0], of->dtype, NULL);
     Py_ssize_t found;
     if (made == NULL) return NULL;

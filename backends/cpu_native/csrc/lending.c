@@ -28,7 +28,7 @@ typedef struct {
     Block *free[SIZES];
     uint64_t used[SIZES];     /* when a block of the size came back last */
     uint64_t clock;
-    long long limit, living, cached, most_living, most_reserved, hits, misses;
+    long long limit, least, living, cached, most_living, most_reserved, hits, misses;
     char enabled;
 } Pool;
 
@@ -38,7 +38,8 @@ typedef struct {
     Block *block;
 } Lease;
 
-static PyTypeObject *lease_type;
+static PyTypeObject *pool_type, *lease_type;
+static Pool *shared; /* that the kernels of this module make arrays of; or NULL */
 
 static int log_of(int64_t size) {
     int log = 0;
@@ -156,6 +157,34 @@ static PyObject *lend(PyObject *self, PyObject *bytes) {
     return (PyObject *)lease_of(pool, wanted);
 }
 
+int lends(void) { return shared != NULL; }
+
+static PyObject *array_of_pool(Pool *pool, PyObject *dtype, int rank, const Py_ssize_t *shape, int64_t size) {
+    Lease *lease = lease_of(pool, size);
+    return lease == NULL ? NULL : array_in(lease->block->memory, (PyObject *)lease, dtype, rank, shape);
+}
+
+int lent_array(PyObject *dtype, int rank, const Py_ssize_t *shape, int64_t size, PyObject **made) {
+    if (shared == NULL || !shared->enabled || size < LEAST_LENT || size > MOST) return 0;
+    *made = array_of_pool(shared, dtype, rank, shape, size);
+    return 1;
+}
+
+/* share(pool): let the kernels of this module make their arrays of it, from now on; or of none. */
+PyObject *share_pool(PyObject *self, PyObject *pool) {
+    (void)self;
+    if (pool != Py_None && Py_TYPE(pool) != pool_type)
+        return PyErr_Format(PyExc_TypeError, "share() takes a pool of this module");
+    Py_INCREF(pool); /* for as long as the process lives */
+    shared = pool == Py_None ? NULL : (Pool *)pool;
+    Py_RETURN_NONE;
+}
+
+PyObject *tell_lending(PyObject *self, PyObject *unused) {
+    (void)self, (void)unused;
+    return PyBool_FromLong(lends());
+}
+
 /* array(shape, dtype): one of memory on loan; None of what is not made here. */
 static PyObject *lend_array(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (count != 2) return PyErr_Format(PyExc_TypeError, "Pool.array() takes a shape and a dtype");
@@ -172,8 +201,7 @@ static PyObject *lend_array(PyObject *self, PyObject *const *args, Py_ssize_t co
         size = times(size, shape[d]);
     }
     if (size < 1 << FINENESS || size > MOST) Py_RETURN_NONE;
-    Lease *lease = lease_of((Pool *)self, size);
-    return lease == NULL ? NULL : array_in(lease->block->memory, (PyObject *)lease, args[1], rank, shape);
+    return array_of_pool((Pool *)self, args[1], rank, shape, size);
 }
 
 static void end_lease(PyObject *self) {
@@ -216,6 +244,7 @@ static PyObject *new_pool(PyTypeObject *type, PyObject *args, PyObject *named) {
     if (pool == NULL) return NULL;
     pool->limit = limit;
     pool->enabled = enabled != 0;
+    pool->least = LEAST_LENT;
     Py_INCREF(make);
     pool->make = make;
     return (PyObject *)pool;
@@ -232,6 +261,7 @@ static void end_pool(PyObject *self) {
 #define FIGURE(name) {#name, T_LONGLONG, offsetof(Pool, name), 0, NULL}
 static PyMemberDef members[] = {FIGURE(limit),       FIGURE(living),        FIGURE(cached),
                                 FIGURE(most_living), FIGURE(most_reserved), {"hits", T_LONGLONG, offsetof(Pool, hits), READONLY, NULL},
+                                {"least", T_LONGLONG, offsetof(Pool, least), READONLY, NULL},
                                 {"misses", T_LONGLONG, offsetof(Pool, misses), READONLY, NULL},
                                 {"enabled", T_BOOL, offsetof(Pool, enabled), 0, NULL},
                                 {NULL, 0, 0, 0, NULL}};
@@ -255,9 +285,10 @@ static PyType_Spec lease_spec = {"flambeau_native._native.Lease", sizeof(Lease),
 
 /* Adds both types to the module; 0 with an exception if that fails. */
 int add_lending(PyObject *module) {
-    PyObject *pool = PyType_FromSpec(&pool_spec);
+    pool_type = (PyTypeObject *)PyType_FromSpec(&pool_spec);
     lease_type = (PyTypeObject *)PyType_FromSpec(&lease_spec);
-    if (pool == NULL || lease_type == NULL) return 0;
-    Py_INCREF((PyObject *)lease_type); /* one for the module */
-    return PyModule_AddObject(module, "Pool", pool) == 0 && PyModule_AddObject(module, "Lease", (PyObject *)lease_type) == 0;
+    if (pool_type == NULL || lease_type == NULL) return 0;
+    Py_INCREF((PyObject *)pool_type); /* one for the module */
+    Py_INCREF((PyObject *)lease_type);
+    return PyModule_AddObject(module, "Pool", (PyObject *)pool_type) == 0 && PyModule_AddObject(module, "Lease", (PyObject *)lease_type) == 0;
 }

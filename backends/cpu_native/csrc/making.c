@@ -1,6 +1,6 @@
 /* New arrays as functions of Python: making(general, large, limit, clear) gives made(shape, dtype), of anything or,
    with the kernel that clears memory, of zeros.  What is not a tuple of sizes and a dtype that is known is
-   general(shape, dtype); of `limit` bytes and more, large(shape, dtype) makes it. */
+   general(shape, dtype); of `limit` bytes and more, large(shape, dtype) makes it, if no pool is shared. */
 #include "arrays.h"
 #include "binding.h"
 
@@ -44,14 +44,10 @@ static PyObject *call_made(PyObject *self, PyObject *const *args, Py_ssize_t cou
     const Py_ssize_t itemsize = known_itemsize(args[1]);
     const Py_ssize_t bytes = itemsize > 0 ? read_shape(args[0], itemsize, PY_SSIZE_T_MAX, sizes) : -1;
     if (bytes < 0) return PyObject_CallFunctionObjArgs(m->general, args[0], args[1], NULL);
-    PyObject *made;
-    if (bytes >= m->limit) {
-        made = PyObject_CallFunctionObjArgs(m->large, args[0], args[1], NULL);
-        if (made != NULL && m->clear != NULL && !clear_all(m->clear, made)) Py_CLEAR(made);
-    } else {
-        made = new_array(args[1], (int)PyTuple_Size(args[0]), sizes);
-        if (made != NULL && m->clear != NULL) memset(((Array *)made)->memory, 0, (size_t)bytes);
-    }
+    PyObject *made = new_or_large(args[1], (int)PyTuple_Size(args[0]), sizes, m->limit, m->large);
+    if (made == NULL || m->clear == NULL) return made;
+    if (bytes < m->limit) memset(((Array *)made)->memory, 0, (size_t)bytes);
+    else if (!clear_all(m->clear, made)) Py_CLEAR(made);
     return made;
 }
 

@@ -319,8 +319,11 @@ static PyObject *tell_linear(PyObject *self, PyObject *unused) {
 }
 
 PyObject *make_program(PyObject *self, PyObject *args);  /* program_module.c */
+PyObject *make_fused(PyObject *self, PyObject *args);    /* the same */
 PyObject *make_decision(PyObject *self, PyObject *args); /* decision.c */
 int add_lending(PyObject *module);                       /* lending.c */
+PyObject *share_pool(PyObject *self, PyObject *pool);    /* the same */
+PyObject *tell_lending(PyObject *self, PyObject *unused); /* the same */
 PyObject *borrow(PyObject *self, PyObject *args);        /* borrowed.c */
 PyObject *make_drawing(PyObject *self, PyObject *args);  /* drawing.c */
 PyObject *make_assigning(PyObject *self, PyObject *args); /* assigning.c */
@@ -336,6 +339,7 @@ Function tell_range;                                     /* looking.c */
 
 static PyMethodDef functions[] = {
     {"program", make_program, METH_VARARGS, "A function of the arrays of a program."},
+    {"fused", make_fused, METH_VARARGS, "A program that makes its results."},
     {"decision", make_decision, METH_VARARGS, "A function of the arrays of a decision."},
     {"learn_arrays", learn_arrays, METH_VARARGS, "Read arrays where they lie, if they are as expected."},
     {"drawing", make_drawing, METH_VARARGS, "Functions that draw random numbers by one call."},
@@ -348,6 +352,8 @@ static PyMethodDef functions[] = {
     {"whole", make_whole, METH_VARARGS, "A kernel of elements that makes its result."},
     {"prepared", make_prepared, METH_VARARGS, "A kernel that asks once about calls that are alike."},
     {"lies_within", (PyCFunction)(void (*)(void))tell_range, METH_FASTCALL, "Whether indices are in [0, size)."},
+    {"share", share_pool, METH_O, "Let kernels make their arrays of a pool."},
+    {"lends", tell_lending, METH_NOARGS, "Whether kernels make their arrays of a pool."},
     {"borrow", borrow, METH_VARARGS, "Let programs call the loop of a ufunc of NumPy."},
     {"has_linear", tell_linear, METH_NOARGS, "Whether the processor has the instructions of linear."},
     {"set_threads", set_threads, METH_O, "Let kernels use at most this many threads."},

@@ -50,6 +50,11 @@ void finish_program(Program *p) {
     join_rows(p);
     make_chains(p);
     find_streams(p); /* what only its chain used again need not stay in the caches */
+    for (int j = 0; j < p->numbers; j++) {
+        p->is_single[j] = 1;
+        for (int k = 0; k < p->count; k++)
+            if (p->code[k].way != CHAIN && reads(&p->code[k], p->inputs + p->outputs + j)) p->is_single[j] = 0;
+    }
 }
 
 WIDE static void choose(float *out, const float *is_first, const float *a, const float *b, int64_t n) {
@@ -262,7 +267,8 @@ static void run_part(const Run *run, int64_t part) {
     for (int r = 0; r < p->registers; r++) at[r] = own[r] = base + r * run->room;
     for (int j = 0; j < p->numbers; j++) {
         float *to = (float *)(void *)own[arrays + j];
-        for (int64_t k = 0; k < run->tile; k++) to[k] = p->values[j];
+        const int64_t count = p->is_single[j] ? 1 : run->tile;
+        for (int64_t k = 0; k < count; k++) to[k] = p->values[j];
     }
     for (int j = 0; j < p->inputs; j++)
         if (run->views[j].is_same) gather(&run->views[j], 0, run->tile, (float *)(void *)own[j]);

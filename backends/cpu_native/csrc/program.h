@@ -57,6 +57,7 @@ typedef struct {
     char is_read[MAX_PROGRAM_ARRAYS]; /* whether an output is read again */
     char streams[MAX_PROGRAM_ARRAYS]; /* whether it is written past the caches */
     float values[MAX_REGISTERS];
+    char is_single[MAX_REGISTERS];    /* whether of a number only its first element is read */
     struct Link *links;               /* of chains */
     Instruction code[];
 } Program;

@@ -1,11 +1,11 @@
-/* Programs as functions of Python: program(shape, kinds, inputs, read, values, temporary, code). */
-#include <Python.h>
-
+/* Programs as functions of Python: program(shape, kinds, inputs, read, values, temporary, code) gives run(*inputs,
+   *outputs), and fused(run, results, targets, large, limit) what makes the outputs itself. */
+#include "arrays.h"
+#include "binding.h"
 #include "chains.h"
 
 #define CAPSULE "flambeau_native.program"
-
-int threads_of_kernels(void); /* module.c */
+#define FUSED "flambeau_native.fused"
 
 static void drop(PyObject *capsule) {
     Program *p = PyCapsule_GetPointer(capsule, CAPSULE);
@@ -46,6 +46,33 @@ static int place_array(const Program *p, const Py_buffer *b, int number, Place *
     return fits;
 }
 
+/* An array during a call; 0 with an exception if it is none, or may not be written to. */
+static int see(PyObject *array, int is_written, Py_buffer *b) {
+    Py_ssize_t itemsize;
+    const Array *seen = array_of(array, &itemsize);
+    if (seen == NULL || (is_written && !is_writable(seen)))
+        return PyObject_GetBuffer(array, b, is_written ? PyBUF_STRIDES | PyBUF_WRITABLE : PyBUF_STRIDES) == 0;
+    b->obj = NULL; /* whose release is nothing */
+    b->buf = seen->memory, b->itemsize = itemsize, b->ndim = seen->rank;
+    b->shape = seen->shape, b->strides = seen->strides;
+    return 1;
+}
+
+/* Runs it where the arrays are; 0 with an exception. */
+static int run_at(const Program *p, const Place *places) {
+    const int threads = threads_of_kernels(), arrays = p->inputs + p->outputs;
+    int is_done;
+    if (p->size * arrays * (int64_t)sizeof(float) <= SHORT_BYTES) {
+        is_done = run_program(p, places, threads);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        is_done = run_program(p, places, threads);
+        Py_END_ALLOW_THREADS
+    }
+    if (!is_done) PyErr_NoMemory();
+    return is_done;
+}
+
 static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     const Program *p = PyCapsule_GetPointer(self, CAPSULE);
     if (p == NULL) return NULL;
@@ -54,24 +81,156 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t count) {
         return PyErr_Format(PyExc_TypeError, "program: it takes %d arrays, got %zd", arrays, count);
     Py_buffer held[MAX_PROGRAM_ARRAYS];
     Place places[MAX_PROGRAM_ARRAYS];
-    int holding = 0, is_done = 0;
-    for (; holding < arrays; holding++) {
-        const int flags = holding < p->inputs ? PyBUF_STRIDES : PyBUF_STRIDES | PyBUF_WRITABLE;
-        if (PyObject_GetBuffer(args[holding], &held[holding], flags) < 0) goto failed;
-        if (!place_array(p, &held[holding], holding, &places[holding])) {
-            PyBuffer_Release(&held[holding]);
-            goto failed;
-        }
+    int holding = 0, is_sound = 1, is_done = 0;
+    while (is_sound && holding < arrays && see(args[holding], holding >= p->inputs, &held[holding])) {
+        is_sound = place_array(p, &held[holding], holding, &places[holding]);
+        holding++;
     }
-    const int threads = threads_of_kernels();
-    Py_BEGIN_ALLOW_THREADS
-    is_done = run_program(p, places, threads);
-    Py_END_ALLOW_THREADS
-    if (!is_done) PyErr_NoMemory();
-failed:
+    if (is_sound && holding == arrays) is_done = run_at(p, places);
     while (holding--) PyBuffer_Release(&held[holding]);
     if (!is_done) return NULL;
     Py_RETURN_NONE;
+}
+
+/* A program that makes its results: of each its shape and dtype, and of each output of the program which result it is,
+   or where in that it begins, if it is a part. */
+typedef struct {
+    PyObject *run, *large, *shapes[MAX_PROGRAM_ARRAYS], *dtypes[MAX_PROGRAM_ARRAYS];
+    const Program *p; /* that `run` keeps */
+    int results, rank[MAX_PROGRAM_ARRAYS], of[MAX_PROGRAM_ARRAYS], is_part[MAX_PROGRAM_ARRAYS];
+    Py_ssize_t sizes[MAX_PROGRAM_ARRAYS][MOST_RANK], starts[MAX_PROGRAM_ARRAYS][MAX_RANK];
+    Py_ssize_t limit;
+    int is_strange[MAX_PROGRAM_ARRAYS]; /* what C makes no arrays of */
+} Fused;
+
+static void drop_fused(PyObject *capsule) {
+    Fused *f = PyCapsule_GetPointer(capsule, FUSED);
+    Py_XDECREF(f->run);
+    Py_XDECREF(f->large);
+    for (int i = 0; i < MAX_PROGRAM_ARRAYS; i++) {
+        Py_XDECREF(f->shapes[i]);
+        Py_XDECREF(f->dtypes[i]);
+    }
+    PyMem_Free(f);
+}
+
+/* Where in its result an output lies; 0 with an exception if it does not fit. */
+static int place_output(const Fused *f, const Py_buffer *whole, int output, Place *place) {
+    Py_buffer b = *whole;
+    Py_ssize_t shape[MAX_RANK];
+    if (f->is_part[output]) {
+        for (int d = 0; d < f->p->rank; d++) {
+            shape[d] = (Py_ssize_t)f->p->shape[d];
+            if (b.ndim != f->p->rank || f->starts[output][d] + shape[d] > b.shape[d]) {
+                PyErr_SetString(PyExc_RuntimeError, "fused(): a part does not lie within its result");
+                return 0;
+            }
+            b.buf = (char *)b.buf + f->starts[output][d] * b.strides[d];
+        }
+        b.shape = shape;
+    }
+    return place_array(f->p, &b, f->p->inputs + output, place);
+}
+
+static PyObject *run_fused(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    const Fused *f = PyCapsule_GetPointer(self, FUSED);
+    if (f == NULL) return NULL;
+    const Program *p = f->p;
+    if (count != p->inputs)
+        return PyErr_Format(PyExc_TypeError, "fused: it takes %d arrays, got %zd", p->inputs, count);
+    Py_buffer held[MAX_PROGRAM_ARRAYS], results[MAX_PROGRAM_ARRAYS];
+    Place places[MAX_PROGRAM_ARRAYS];
+    PyObject *made[MAX_PROGRAM_ARRAYS], *result = NULL;
+    int holding = 0, making = 0, is_sound = 1;
+    while (is_sound && holding < p->inputs && see(args[holding], 0, &held[holding])) {
+        is_sound = place_array(p, &held[holding], holding, &places[holding]);
+        holding++;
+    }
+    is_sound = is_sound && holding == p->inputs;
+    while (is_sound && making < f->results) {
+        PyObject *array = f->is_strange[making]
+                              ? PyObject_CallFunctionObjArgs(f->large, f->shapes[making], f->dtypes[making], NULL)
+                              : new_or_large(f->dtypes[making], f->rank[making], f->sizes[making], f->limit, f->large);
+        is_sound = array != NULL && see(array, 1, &results[making]);
+        if (is_sound) made[making++] = array;
+        else Py_XDECREF(array);
+    }
+    for (int j = 0; is_sound && j < p->outputs; j++)
+        is_sound = place_output(f, &results[f->of[j]], j, &places[p->inputs + j]);
+    if (is_sound && run_at(p, places)) {
+        if (f->results == 1) {
+            result = made[0];
+            Py_INCREF(result);
+        } else if ((result = PyTuple_New(f->results)) != NULL) {
+            for (int i = 0; i < f->results; i++) {
+                Py_INCREF(made[i]);
+                PyTuple_SetItem(result, i, made[i]);
+            }
+        }
+    }
+    while (holding--) PyBuffer_Release(&held[holding]);
+    while (making--) {
+        PyBuffer_Release(&results[making]);
+        Py_DECREF(made[making]);
+    }
+    return result;
+}
+
+/* Reads the results and which of them each output is; 0 with an exception. */
+static int read_results(Fused *f, PyObject *results, PyObject *targets) {
+    const Program *p = f->p;
+    const Py_ssize_t count = PyTuple_Size(results);
+    int is_sound = count > 0 && count <= MAX_PROGRAM_ARRAYS && PyTuple_Size(targets) == p->outputs;
+    for (f->results = 0; is_sound && f->results < count; f->results++) {
+        const int i = f->results;
+        PyObject *result = PyTuple_GetItem(results, i);
+        if (!(is_sound = PyTuple_Check(result))) break;
+        if (!PyArg_ParseTuple(result, "O!O:fused", &PyTuple_Type, &f->shapes[i], &f->dtypes[i])) {
+            f->shapes[i] = f->dtypes[i] = NULL;
+            return 0;
+        }
+        Py_INCREF(f->shapes[i]);
+        Py_INCREF(f->dtypes[i]);
+        const Py_ssize_t itemsize = known_itemsize(f->dtypes[i]);
+        f->is_strange[i] = itemsize == 0 || read_shape(f->shapes[i], itemsize, PY_SSIZE_T_MAX, f->sizes[i]) < 0;
+        f->rank[i] = (int)PyTuple_Size(f->shapes[i]);
+    }
+    for (int j = 0; is_sound && j < p->outputs; j++) {
+        PyObject *starts, *target = PyTuple_GetItem(targets, j);
+        if (!(is_sound = PyTuple_Check(target))) break;
+        if (!PyArg_ParseTuple(target, "iO!:fused", &f->of[j], &PyTuple_Type, &starts)) return 0;
+        is_sound = f->of[j] >= 0 && f->of[j] < count;
+        f->is_part[j] = PyTuple_Size(starts) > 0;
+        is_sound = is_sound && (!f->is_part[j] || PyTuple_Size(starts) == p->rank);
+        for (int d = 0; is_sound && f->is_part[j] && d < p->rank; d++) {
+            f->starts[j][d] = PyLong_AsSsize_t(PyTuple_GetItem(starts, d));
+            is_sound = f->starts[j][d] >= 0 && f->starts[j][d] <= INT64_MAX / 1024;
+        }
+    }
+    if (!is_sound && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "fused(): its results make no sense");
+    return is_sound && !PyErr_Occurred();
+}
+
+PyObject *make_fused(PyObject *self, PyObject *args) {
+    PyObject *run, *results, *targets, *large, *capsule;
+    Py_ssize_t limit;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OO!O!On:fused", &run, &PyTuple_Type, &results, &PyTuple_Type, &targets, &large, &limit))
+        return NULL;
+    PyObject *program = PyCFunction_Check(run) ? PyCFunction_GetSelf(run) : NULL;
+    if (program == NULL || !PyCapsule_IsValid(program, CAPSULE))
+        return PyErr_Format(PyExc_TypeError, "fused(): it takes a program");
+    Fused *f = kept_by(&capsule, sizeof *f, FUSED, drop_fused);
+    if (f == NULL) return NULL;
+    Py_INCREF(run);
+    Py_INCREF(large);
+    f->run = run, f->large = large, f->limit = limit, f->p = PyCapsule_GetPointer(program, CAPSULE);
+    static PyMethodDef method = {"fused", (PyCFunction)(void (*)(void))run_fused, METH_FASTCALL,
+                                 "A program that makes its results; it takes its inputs."};
+    PyObject *function = read_results(f, results, targets) ? PyCFunction_NewEx(&method, capsule, NULL) : NULL;
+    Py_DECREF(capsule);
+    return function;
 }
 
 static int goes_by_row(const Instruction *i) {

@@ -27,6 +27,19 @@ def threads():
 
 
 @pytest.fixture
+def unshared():
+    """A test whose kernels make large arrays by what they are given: they share no pool."""
+    from flambeau_native.extension import native
+    from flambeau_numpy import allocator
+
+    was_shared = native.lends()
+    native.share(None)
+    yield
+    if was_shared:
+        native.share(allocator._pool)
+
+
+@pytest.fixture
 def programs(monkeypatch) -> list[Any]:
     """The steps of the plans that are made meanwhile."""
     from flambeau_native import fusion

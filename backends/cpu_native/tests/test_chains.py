@@ -137,6 +137,33 @@ def test_chains_give_what_their_instructions_give(data: st.DataObject) -> None:
         check(shape, arrays, values, code, outputs)
 
 
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.data())
+def test_products_with_numbers_are_added_as_by_their_instructions(data: st.DataObject) -> None:
+    """Whether they wait for their sums or not: what they are of may be written meanwhile."""
+    length = data.draw(st.sampled_from([512, 527, 1000, 1025]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    arrays = [numbers_of(rng, length) for _ in range(2)]
+    values = [0.5, float(data.draw(st.sampled_from(SPECIAL)))]
+    outputs, temporary, numbers = (2, 3), (6, 7, 8), (4, 5)
+    known, code = [0, 1], []
+    count = data.draw(st.integers(4, 12))
+    for i in range(count):
+        left = 2 - (count - i)
+        to = outputs[left] if left >= 0 else data.draw(st.sampled_from([*outputs, *temporary]))
+        operands = [x for x in known if x != to]
+        if data.draw(st.booleans()):
+            given = [data.draw(st.sampled_from(operands)), data.draw(st.sampled_from(numbers))]
+            code.append(line("mul", to, *data.draw(st.permutations(given))))
+        else:
+            name = data.draw(st.sampled_from(["add", "sub"]))
+            others = [data.draw(st.sampled_from([*operands[-2:], *operands])) for _ in "ab"]
+            code.append(line(name, to, *others))
+        known = [x for x in known if x != to] + [to]
+    with np.errstate(all="ignore"):
+        check((length,), arrays, values, code, "ff")
+
+
 @pytest.mark.parametrize("second", ["square", "times", "plus"])
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
 def test_passes_over_rows_give_what_their_instructions_give(name: str, second: str) -> None:

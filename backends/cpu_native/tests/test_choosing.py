@@ -85,7 +85,7 @@ def test_conditions_that_change_meanwhile_choose_from_what_there_is():
         changing.join()
 
 
-def test_misuse_is_refused():
+def test_misuse_is_refused(unshared):
     where = KERNELS["where"]
     x = np.zeros(8, np.float32)
     with pytest.raises(TypeError, match="three arrays"):

@@ -422,3 +422,101 @@ def test_arrays_that_a_program_was_not_made_for_are_refused() -> None:
         run(right, right, memoryview(bytes(8)).cast("f"))
     with pytest.raises(TypeError, match="3 arrays, got 2"):
         run(right, right)
+
+
+def fused(results: Any, targets: Any, shape: Any = (2, 3), limit: int = 1 << 17) -> Any:
+    """A program of two arrays that gives their sum, and makes its results."""
+    outputs = len(targets)
+    code = tuple([("add", False, 2 + i, 0, 1, 0, 0.0, 0.0, 0.0) for i in range(outputs)])
+    run = native.program(shape, "ff" + "f" * outputs, 2, "0" * outputs, (), 0, code)
+    return native.fused(run, results, targets, np.empty, limit)
+
+
+F4 = np.dtype("f4")
+
+
+@pytest.mark.parametrize("limit", [0, 1 << 17])
+def test_a_program_makes_its_results(limit: int, unshared: None) -> None:
+    x, y = np.arange(6, dtype="f4").reshape(2, 3), np.ones(3, "f4")
+    one = fused((((2, 3), F4),), ((0, ()),), limit=limit)
+    np.testing.assert_array_equal(one(x, y), x + y)
+    np.testing.assert_array_equal(one(x.T.copy().T, x), x + x)
+    two = fused((((2, 3), F4), ((2, 3), F4)), ((1, ()), (0, ())), limit=limit)
+    first, second = two(x, y)
+    assert first is not second
+    assert (first == second).all()
+
+
+def test_parts_of_a_result_lie_where_they_begin() -> None:
+    x, y = np.arange(6, dtype="f4").reshape(2, 3), np.ones((2, 3), "f4")
+    beside = fused((((2, 6), F4),), ((0, (0, 3)), (0, (0, 0))))(x, y)
+    np.testing.assert_array_equal(beside, np.concatenate([x + y, x + y], 1))
+    below = fused((((4, 3), F4),), ((0, (0, 0)), (0, (2, 0))))(x, y)
+    np.testing.assert_array_equal(below, np.concatenate([x + y, x + y]))
+
+
+@pytest.mark.parametrize(
+    ("results", "targets"),
+    [
+        ((((2, 6), F4),), ((0, (0, 4)),)),
+        ((((2, 6), F4),), ((0, (1, 0)),)),
+        ((((2, 6), F4),), ((0, (1 << 40, 1 << 40)),)),
+        ((((6,), F4),), ((0, (0, 0)),)),
+        ((((2, 4), F4),), ((0, ()),)),
+        ((((2, 3), np.dtype("f8")),), ((0, ()),)),
+    ],
+)
+def test_results_that_a_program_does_not_fit_are_refused(results: Any, targets: Any) -> None:
+    run = fused(results, targets)
+    with pytest.raises(RuntimeError, match="lie within its result|none that it was made for"):
+        run(np.ones((2, 3), "f4"), np.ones((2, 3), "f4"))
+
+
+@pytest.mark.parametrize(
+    ("results", "targets"),
+    [
+        ((), ((0, ()),)),
+        ((((2, 3), F4),) * 40, ((0, ()),)),
+        ((((2, 3), F4),), ((1, ()),)),
+        ((((2, 3), F4),), ((-1, ()),)),
+        ((((2, 3), F4),), ((0, (1,)),)),
+        ((((2, 3), F4),), ((0, (-1, 0)),)),
+        ((((2, 3), F4),), ((0, ("x", 0)),)),
+        ((((2, 3), F4),), ((0, (1 << 62, 0)),)),
+        ((7,), ((0, ()),)),
+        ((([2, 3], F4),), ((0, ()),)),
+        ((((2, 3), F4),), (0,)),
+    ],
+)
+def test_results_that_make_no_sense_are_refused(results: Any, targets: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        fused(results, targets)
+
+
+def test_only_programs_of_as_many_arrays_make_results() -> None:
+    run = fused((((2, 3), F4),), ((0, ()),))
+    with pytest.raises(TypeError, match="it takes 2 arrays, got 1"):
+        run(np.ones((2, 3), "f4"))
+    with pytest.raises(RuntimeError, match="none that it was made for"):
+        run(np.ones((2, 4), "f4"), np.ones((2, 3), "f4"))
+    for wrong in (len, native.silu_f32, None):
+        with pytest.raises(TypeError, match="it takes a program"):
+            native.fused(wrong, (((2, 3), F4),), ((0, ()),), np.empty, 0)
+
+
+def test_what_makes_results_may_fail(unshared: None) -> None:
+    def broken(shape: Any, dtype: Any) -> Any:
+        raise LookupError(shape)
+
+    run = native.program((2,), "fff", 2, "0", (), 0, (LINE,))
+    x = np.ones(2, "f4")
+    with pytest.raises(LookupError):
+        native.fused(run, (((2,), F4),), ((0, ()),), broken, 0)(x, x)
+    with pytest.raises(TypeError):
+        native.fused(run, (((2,), F4),), ((0, ()),), lambda *_: None, 0)(x, x)
+
+
+def test_kernels_share_a_pool_of_this_module_alone() -> None:
+    for wrong in (7, np.ones(3), type):
+        with pytest.raises(TypeError, match="a pool of this module"):
+            native.share(wrong)

@@ -92,7 +92,7 @@ def test_arrays_that_do_not_fit_are_refused_the_general_way():
 
 
 @pytest.mark.parametrize("given", [(), (1,), ((), 0), ([], 0), (1, 0), ((1,), 0), ((None,), 0)])
-def test_what_cannot_be_joined_is_for_the_general_way(given):
+def test_what_cannot_be_joined_is_for_the_general_way(given, unshared):
     def general(*args):
         raise LookupError(len(args))
 

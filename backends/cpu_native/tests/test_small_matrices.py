@@ -129,7 +129,7 @@ def test_other_dtypes_shapes_and_layouts_are_left_to_others():
             native.pairing(*wrong)
 
 
-def test_large_results_are_made_by_who_makes_such():
+def test_large_results_are_made_by_who_makes_such(unshared):
     asked = []
 
     def large(shape, dtype):

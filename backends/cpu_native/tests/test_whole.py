@@ -215,8 +215,8 @@ def test_operands_of_two_dtypes_take_the_general_way():
     assert found.tolist() == [1, 1, 1]
 
 
-def test_large_results_come_from_the_pool():
-    few, many = (np.ones(THRESHOLD // 4 - n, np.float32) for n in (1, 0))
+def test_results_of_a_page_come_from_the_pool():
+    few, many = (np.ones(1024 - n, np.float32) for n in (1, 0))
     assert is_pooled(KERNELS["silu"](many)) and not is_pooled(KERNELS["silu"](few))
 
 
@@ -278,7 +278,7 @@ def test_what_is_wrong_is_said_by_the_general_way():
     assert kernel(a, 0.0, 0.5).tolist() == [0.5] * 3
 
 
-def test_what_makes_large_results_is_held_to_the_size():
+def test_what_makes_large_results_is_held_to_the_size(unshared):
     kernel = native.whole(
         len, ((np.dtype(np.float32), native.silu_f32),), 0, lambda shape, dtype: np.zeros(2, dtype)
     )

@@ -51,7 +51,8 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     )
     offer_plans("flambeau-native", _compile_plan)
     offer_casts("flambeau-native", convert)
-    offer_pool(native.Pool, native.Lease)
+    if (pool := offer_pool(native.Pool, native.Lease)) is not None:
+        native.share(pool)
     offer_indices("flambeau-native", native.lies_within)
     return KernelSet(f"flambeau-native {__version__}", KERNELS)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 THRESHOLD = 1 << 17
-"""Results of fewer bytes than this come from the C library, which is fast for them."""
+"""Results of fewer bytes are small: one thread computes them, and this file has no pool of them."""
 
 ALIGNMENT = 4096
 """Blocks begin at multiples of this, a page of memory.
@@ -78,6 +78,7 @@ class Pool(Protocol):
     """What lends memory.  Its figures are bytes, but for the numbers of hits and misses."""
 
     limit: int
+    least: int  # of fewer, arrays come from the C library, which is faster for them
     enabled: bool
     living: int
     cached: int
@@ -122,6 +123,7 @@ class _Pool:
 
     def __init__(self, limit: int, enabled: bool) -> None:
         self.limit = limit
+        self.least = THRESHOLD
         self.enabled = enabled
         self.hits = self.misses = 0
         self.living = self.most_living = self.most_reserved = 0
@@ -299,17 +301,24 @@ _pool: Pool = _Pool(_default_limit(), os.environ.get(SWITCH, "1") != "0")
 _leases: set[type] = {_Lease}
 
 
-def offer_pool(pool: Callable[[int, bool, Callable[[int], _Block]], Pool], lease: type) -> None:
+def offer_pool(
+    pool: Callable[[int, bool, Callable[[int], _Block]], Pool], lease: type
+) -> Pool | None:
     """Let a package lend the memory: by ``pool(limit, enabled, make)``, whose leases are `lease`.
 
     ``make(size)`` makes a block.  The first that offers lends for good, unless something was lent
     before: what is lent comes back to where it was taken from.
+
+    Returns:
+        the pool; None if it does not lend.
     """
     global _pool
     _pool.settled()
     if type(_pool) is _Pool and not _pool.misses:
         _leases.add(lease)
         _pool = pool(_pool.limit, _pool.enabled, _new_block)
+        return _pool
+    return None
 
 
 def _after_fork() -> None:
@@ -336,7 +345,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
     dtype = np.dtype(dtype)
     size = prod(shape) * dtype.itemsize
     pool = _pool
-    if size < THRESHOLD or not pool.enabled:
+    if size < pool.least or not pool.enabled:
         return _plain(shape, dtype)
     made = pool.array(tuple(shape), dtype)
     return _ndarray(shape, dtype, pool.lease(size)) if made is None else made
@@ -345,7 +354,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
 def empty_like(a: np.ndarray) -> np.ndarray:
     """`empty` of the shape and dtype of `a`, which is found sooner."""
     size, pool = a.nbytes, _pool
-    if size < THRESHOLD or not pool.enabled:
+    if size < pool.least or not pool.enabled:
         return _plain(a.shape, a.dtype)
     made = pool.array(a.shape, a.dtype)
     return _ndarray(a.shape, a.dtype, pool.lease(size)) if made is None else made

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["ANY", "Journal", "kept"]
+__all__ = ["ANY", "Journal", "kept", "open_journals"]
 
 ANY: Any = object()
 """What a call may do that nothing was noted of."""
@@ -22,12 +22,13 @@ class _Here(threading.local):
 
 
 _here = _Here()
-_open: set[Journal] = set()  # of all threads: mostly none, and then nobody is asked for more
+open_journals: set[Journal] = set()
+"""Those of all threads: mostly none, and then nobody is asked for more."""
 
 
 def kept() -> tuple[Journal, ...]:
     """The journals that this thread keeps or follows, the outermost first."""
-    return _here.journals if _open else ()
+    return _here.journals if open_journals else ()
 
 
 class Journal:
@@ -46,11 +47,11 @@ class Journal:
         self._at = 0 if follows else None
         try:
             _here.journals = (*before, self)
-            _open.add(self)
+            open_journals.add(self)
             yield
         finally:
             _here.journals = before
-            _open.discard(self)
+            open_journals.discard(self)
 
     def begin(self) -> tuple[int, Any]:
         """The place of a call, and what it has to do: a plan, None without one, or `ANY`."""

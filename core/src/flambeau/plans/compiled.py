@@ -90,6 +90,7 @@ class Compiled:
         self._followed: dict[Any, list[tuple[Any, str]]] = {}  # numbers that change
         self._constant: set[Any] = set()  # where those that others change cannot be followed
         self._told = Explanation()
+        self._repeats = 0  # calls that it did
         self._repeat: Repeat | None = None  # of the last plan that gives tensors, and no more
         _living.add(self)
 
@@ -104,14 +105,13 @@ class Compiled:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        told = self._told
-        told.calls += 1
         if (repeat := self._repeat) is not None and repeat.count == len(args) and not kwargs:
-            told.replays += 1
+            self._repeats += 1
             found = repeat.repeat(*args)
             if found is not MISSED:
                 return found
-            told.replays -= 1
+            self._repeats -= 1
+        self._told.calls += 1
         if journals := _kept():
             return self._alike(journals, args, kwargs)
         return self._called(args, kwargs)
@@ -324,7 +324,12 @@ class Compiled:
         found = [entry for entries in self._entries.values() for entry in entries]
         text = "\n\n".join(str(entry.plan) for entry in found)
         return Explanation(
-            told.calls, told.replays, told.captures, len(found), dict(told.reasons), text
+            told.calls + self._repeats,
+            told.replays + self._repeats,
+            told.captures,
+            len(found),
+            dict(told.reasons),
+            text,
         )
 
     def forget(self) -> None:

@@ -200,7 +200,6 @@ class Entry:
         self._checks, self._options = reach.checks, self._fixed()
         self._options_held = [held for *_, held in self._options]
         self.kernels = be.kernels
-        self.runs = 0
         # Not gradients: of these each run leaves others.
         held = [one.tensor for one in seen[len(given) :] if type(one.holder) is not GradOf]
         self._flags = held, [*map(_history, held)]
@@ -466,14 +465,12 @@ class Entry:
     def give(self, given: Sequence[Any], state: list[Any]) -> Any:
         """`run` where a run `gives_only` tensors, new or given, alone or in tuples and lists."""
         assert self.made is not None
-        self.runs += 1
         return self.made(self.replay(*[t._a for t in given], *state), given)
 
     def record(self, given: Sequence[Any], state: list[Any], again: Callable[[], Any]) -> Any:
         """`run` where a run `records_only`: it gives tensors of which some have a history."""
         assert self.made is not None
         assert self.recorded is not None
-        self.runs += 1
         found = self.replay(*[t._a for t in given], *state)
         result, ends = self.made(found, given)
         self.recorded(given, found, ends, again)
@@ -517,7 +514,6 @@ class Entry:
             grad._rg = False
             t._grad = grad
             at += 1
-        self.runs += 1
         if self.recorded is None:
             return self._returned(self.form, given, found, ())
         ends: list[Any] = [None] * self.ends
@@ -624,6 +620,15 @@ def _expression(holder: Any, space: dict[str, Any]) -> str:
     return f"{name}._grad" if of_grad else name
 
 
+_NEW = """    t{at} = new(Tensor)
+    a = found[{at}]
+    t{at}._a = a if type(a) is array else be.to_array(a)
+    t{at}._be = be
+    t{at}.dtype = d{at}
+    t{at}._rg = False
+"""
+
+
 def of_form(form: Any, be: BoundBackend, with_ends: bool = False) -> Callable[..., Any]:
     """What makes the results of a run of the arrays that it found and the tensors it was given.
 
@@ -632,7 +637,12 @@ def of_form(form: Any, be: BoundBackend, with_ends: bool = False) -> Callable[..
         be: the device.
         with_ends: give a pair of these and the list of the tensors that have a history.
     """
-    space: dict[str, Any] = {"wrap": wrap, "be": be}
+    space: dict[str, Any] = {
+        "new": _dispatch.new,
+        "Tensor": _dispatch.Tensor_,
+        "be": be,
+        "array": be.array,
+    }
     lines: list[str] = []
     ends: dict[int, str] = {}
 
@@ -645,7 +655,7 @@ def of_form(form: Any, be: BoundBackend, with_ends: bool = False) -> Callable[..
         at = part.at
         if f"d{at}" not in space:
             space[f"d{at}"] = part.dtype
-            lines.append(f"    t{at} = wrap(be, found[{at}], d{at})\n")
+            lines.append(_NEW.format(at=at))
             if part.end is not None:
                 ends[part.end] = f"t{at}"
         return f"t{at}"

@@ -7,13 +7,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.engine import watchers
+from flambeau._autograd.journal import open_journals
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch
 from flambeau._tensor import function_modes
 from flambeau._types.device import default_device
 from flambeau._types.dtype import get_default_dtype
 from flambeau.amp._setting import OFF, current
-from flambeau.plans.capture import busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ class Repeat:
             "stack": function_modes.stack,
             "dispatch": dispatch,
             "watchers": watchers,
-            "busy": busy,
+            "journals": open_journals,
             "recording": recording,
             "records": recording(),
             "dtype": get_default_dtype,
@@ -115,7 +115,7 @@ class Repeat:
         text = f"""
 def repeat({self.takes}):
     if (
-        stack.modes or dispatch.modes or watchers or busy()
+        stack.modes or dispatch.modes or watchers or dispatch.captures or journals
         or recording() is not records
         or dtype() is not default
         or ((now := device()) is not place and now != place)
@@ -125,7 +125,6 @@ def repeat({self.takes}):
     {body}
     {ready}
     found = replay({", ".join(state)})
-    plan.runs += 1
     {result}
 """
         exec(compile(text, "<repeated>", "exec"), self.space)

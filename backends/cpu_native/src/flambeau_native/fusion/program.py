@@ -199,9 +199,7 @@ class _Builder:
         ]
         key = repr((text, [specs[slot] for slot in made], targets))
         if (kernel := _kernels.get(key)) is None:
-            kernel = _kernel(
-                native.program(*text), len(self.inputs), [specs[s] for s in made], targets
-            )
+            kernel = _kernel(native.program(*text), [specs[slot] for slot in made], targets)
             _kernels[key] = kernel
         results = Slot(made[0]) if len(made) == 1 else tuple(map(Slot, made))
         return Step("fused", kernel, tuple(map(Slot, self.inputs)), results)
@@ -213,7 +211,6 @@ _kernels: WeakValueDictionary[str, Callable[..., Any]] = WeakValueDictionary()
 
 def _kernel(
     run: Callable[..., None],
-    inputs: int,
     made: Sequence[tuple[tuple[int, ...], Any]],
     targets: Sequence[tuple[int, tuple[slice, ...] | None]],
 ) -> Callable[..., Any]:
@@ -221,23 +218,19 @@ def _kernel(
 
     Args:
         run: the program.
-        inputs: how many arrays it reads.
         made: shapes and dtypes of the results.
         targets: for each array that it writes the number of the result, and which part of that.
     """
-    names: dict[str, Any] = {"run": run}
-    given = [f"a{i}" for i in range(inputs)]
-    lines, written = [f"def fused({', '.join(given)}):"], []
-    for i, (shape, dtype) in enumerate(made):
-        kind = TO_NUMPY[dtype]
-        small = prod(shape) * kind.itemsize < THRESHOLD
-        names |= {f"s{i}": shape, f"d{i}": kind, f"e{i}": np.empty if small else empty}
-        lines.append(f"    o{i} = e{i}(s{i}, d{i})")
-    for number, (i, part) in enumerate(targets):
-        names[f"p{number}"] = part
-        written.append(f"o{i}" if part is None else f"o{i}[p{number}]")
-    lines.append(f"    run({', '.join([*given, *written])})")
-    lines.append(f"    return {', '.join(f'o{i}' for i in range(len(made)))}")
-    found: dict[str, Any] = {}
-    exec("\n".join(lines), names, found)
-    return found["fused"]
+
+    def starts(shape: tuple[int, ...], part: tuple[slice, ...] | None) -> tuple[int, ...]:
+        if part is None:
+            return ()
+        return (*[x.start or 0 for x in part], *[0] * (len(shape) - len(part)))
+
+    return native.fused(
+        run,
+        tuple([(shape, TO_NUMPY[dtype]) for shape, dtype in made]),
+        tuple([(i, starts(made[i][0], part)) for i, part in targets]),
+        empty,
+        THRESHOLD,
+    )

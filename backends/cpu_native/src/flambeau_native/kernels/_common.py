@@ -75,7 +75,8 @@ Form = tuple["Callable[..., Array] | None", tuple[int, ...], np.dtype]
 
 def form(shape: tuple[int, ...], dtype: np.dtype) -> Form:
     """What a prepared kernel makes."""
-    return empty if prod(shape) * dtype.itemsize >= THRESHOLD else None, shape, dtype
+    is_small = native.lends() or prod(shape) * dtype.itemsize < THRESHOLD
+    return None if is_small else empty, shape, dtype
 
 
 def prepared(
