@@ -36,16 +36,18 @@ INLINE int64_t NAME(place_in)(const T *a, int64_t n, T best) {
     }                                                                                            \
     INLINE T NAME(name##_of)(const T *restrict a, int64_t n) {                                   \
         T lanes[4 * LANES], best = a[0];                                                         \
-        int64_t i = 0;                                                                           \
-        if (n >= 8 * LANES) {                                                                    \
-            memcpy(lanes, a, sizeof lanes);                                                      \
-            for (i = 4 * LANES; i + 4 * LANES <= n; i += 4 * LANES)                              \
-                _Pragma("omp simd") for (int j = 0; j < 4 * LANES; j++)                          \
-                    lanes[j] = NAME(name##_better)(a[i + j], lanes[j]);                          \
-            for (int j = 0; j < 4 * LANES; j++) best = NAME(name##_better)(lanes[j], best);      \
+        if (n < 8 * LANES) {                                                                     \
+            for (int64_t i = 0; i < n; i++) best = NAME(name##_better)(a[i], best);              \
+            return best;                                                                         \
         }                                                                                        \
-        for (; i < n; i++) best = NAME(name##_better)(a[i], best);                               \
-        return best;                                                                             \
+        memcpy(lanes, a + n - 4 * LANES, sizeof lanes); /* of which some may be seen twice */    \
+        for (int64_t i = 0; i + 4 * LANES < n; i += 4 * LANES)                                   \
+            _Pragma("omp simd") for (int j = 0; j < 4 * LANES; j++)                              \
+                lanes[j] = NAME(name##_better)(a[i + j], lanes[j]);                              \
+        for (int width = 2 * LANES; width > 0; width /= 2)                                       \
+            _Pragma("omp simd") for (int j = 0; j < width; j++)                                  \
+                lanes[j] = NAME(name##_better)(lanes[j + width], lanes[j]);                      \
+        return lanes[0];                                                                         \
     }                                                                                            \
     INLINE void NAME(name##_of_columns)(T *restrict out, const T *restrict a, int64_t n, int64_t inner) { \
         memcpy(out, a, (size_t)inner * sizeof(T));                                               \
@@ -141,7 +143,7 @@ INLINE int64_t NAME(place_in)(const T *a, int64_t n, T best) {
     }                                                                                            \
     static void NAME(name)(const Args *k) {                                                      \
         const NAME(Extremes) c = {k->p[1], k->p[0], NULL, k->n[1], k->n[2]};                     \
-        if (k->n[0] != 1 || c.inner != 1 || c.n <= LONGEST) {                                    \
+        if (k->n[0] != 1 || c.inner != 1 || c.n <= PARTS * LONGEST) {                            \
             NAME(name##_all)(k, &c);                                                             \
             return;                                                                              \
         }                                                                                        \

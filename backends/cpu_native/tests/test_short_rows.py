@@ -111,3 +111,23 @@ def test_a_row_has_the_same_bits_whatever_rows_lie_beside_it(kind):
                 found = COMPILED[name](a[rows], (1,), False)
                 if name != "prod" or found.size * columns >= 512:
                     np.testing.assert_array_equal(found, whole[rows])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("n", [127, 128, 511, 1025, 1500, 2047, 2048, 4100, 16384, 16385, 16500])
+def test_the_extremum_of_a_long_row_is_found_wherever_it_is(n: int, dtype: type, threads) -> None:
+    rng = np.random.default_rng(n)
+    a = rng.integers(-50, 50, n).astype(dtype)
+    for count in (1, 2):
+        threads(count)
+        for place in [*rng.integers(0, n, 12), 0, n - 1, n - 2, n // 2, n - n % 64, n - n % 16]:
+            if place == n:
+                continue
+            for value, name in ((99, "amax"), (-99, "amin")):
+                b = a.copy()
+                b[place] = value
+                assert COMPILED[name](b, (0,), False) == value
+                assert COMPILED[f"arg{name[1:]}"](b, 0, False) == place
+                if dtype != np.int64:
+                    b[place] = np.nan
+                    assert np.isnan(COMPILED[name](b, (0,), False))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.dispatch import kernel_error
 from flambeau._dispatch.keywords import documented
 from flambeau._storages.typed import TypedStorage
 from flambeau._storages.untyped import UntypedStorage
@@ -114,13 +116,22 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> fb.equal(fb.tensor([1, 2]), fb.tensor([1, 2]))
     True
     """
-    need_tensor(input, "equal", "input")
-    need_tensor(other, "equal", "other")
-    if input._a.shape != other._a.shape:
+    try:
+        a, b, be, dtype = input._a, other._a, input._be, other.dtype
+    except AttributeError:
+        need_tensor(input, "equal", "input")
+        need_tensor(other, "equal", "other")
+        raise
+    if a.shape != b.shape:
         return False
-    if input.dtype is other.dtype:
+    if input.dtype is not dtype:
+        return bool((input == other).all().item())
+    if _dispatch.modes or other._be is not be:
         return bool(OPS["equal"].run(input, other).item())
-    return bool((input == other).all().item())
+    try:
+        return bool(be.backend.item(be.equal(a, b)))
+    except be.error as error:
+        raise kernel_error("equal", error, (input, other)) from error
 
 
 @takes_as_annotated

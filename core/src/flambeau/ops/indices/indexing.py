@@ -752,8 +752,10 @@ def count_nonzero(input: Tensor, dim: Ints | None = None) -> Tensor:
     >>> fb.count_nonzero(fb.tensor([0, 1, 2]))
     tensor(2)
     """
-    x = need_tensor(input, "count_nonzero", "input").detach()
-    return OPS["count_nonzero"].run(x, dims_of(dim, x.dim()), False)
+    x = need_tensor(input, "count_nonzero", "input")
+    if not x._be.strided:  # a level of a transform, whose rule is that of constants
+        x = x.detach()
+    return OPS["count_nonzero"].run(x, dims_of(dim, len(x._a.shape)), False)
 
 
 @public(inplace="both", saves_self=False, names={"value": "values"})
