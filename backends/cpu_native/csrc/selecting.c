@@ -8,13 +8,17 @@ enum { KTH, MEDIAN, MEDIAN_OF_NUMBERS };
 #include "numbers.h"
 
 const Row selecting_rows[] = {
-    {"select_place_f32", "wwriiiii", "d02,w012,w012", select_place_f32},
-    {"select_place_f64", "wwriiiii", "d02,d012,d012", select_place_f64},
-    {"select_place_i32", "wwriiiii", "d02,w012,w012", select_place_i32},
-    {"select_place_i64", "wwriiiii", "d02,d012,d012", select_place_i64},
-    {"mode_place_f32", "wwriii", "d02,w012,w012", mode_place_f32},
-    {"mode_place_f64", "wwriii", "d02,d012,d012", mode_place_f64},
-    {"mode_place_i32", "wwriii", "d02,w012,w012", mode_place_i32},
-    {"mode_place_i64", "wwriii", "d02,d012,d012", mode_place_i64},
+    {"select_f32", "wwwriiiii", "t02,d02,t012,t012", select_f32},
+    {"select_f64", "wwwriiiii", "t02,d02,t012,t012", select_f64},
+    {"select_i32", "wwwriiiii", "t02,d02,t012,t012", select_i32},
+    {"select_i64", "wwwriiiii", "t02,d02,t012,t012", select_i64},
+    {"mode_f32", "wwrriii", "t02,d02,t012,t012", mode_f32},
+    {"mode_f64", "wwrriii", "t02,d02,t012,t012", mode_f64},
+    {"mode_i32", "wwrriii", "t02,d02,t012,t012", mode_i32},
+    {"mode_i64", "wwrriii", "t02,d02,t012,t012", mode_i64},
+    {"mode_few_f32", "wwriii", "t02,d02,t012", mode_few_f32},
+    {"mode_few_f64", "wwriii", "t02,d02,t012", mode_few_f64},
+    {"mode_few_i32", "wwriii", "t02,d02,t012", mode_few_i32},
+    {"mode_few_i64", "wwriii", "t02,d02,t012", mode_few_i64},
     {NULL, NULL, NULL, NULL},
 };

@@ -1,7 +1,8 @@
-/* Where the k-th smallest of the middle of (outer, n, inner) is, or the median.  NaN are the largest; of equal
+/* The k-th smallest of the middle of (outer, n, inner), or the median, and where it is.  NaN are the largest; of equal
    elements the k-th is the one that a stable sort would put there. */
 
 typedef struct {
+    T *values;
     int64_t *places;
     const T *a;
     T *scratch;
@@ -122,11 +123,13 @@ static void NAME(select_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Selection) *c = context;
     for (int64_t i = begin; i < end; i++) {
         const T *a = c->a + i / c->inner * c->n * c->inner + i % c->inner;
-        c->places[i] = NAME(place_of_kth)(c, a, c->scratch + i * c->n);
+        const int64_t place = NAME(place_of_kth)(c, a, c->scratch + i * c->n);
+        c->places[i] = place;
+        c->values[i] = a[place * c->inner];
     }
 }
 
-/* Where the last of the most frequent elements is, of several of these the smallest, by rows in ascending order:
+/* The most frequent elements, of several of these the smallest, and where the last is, by rows in ascending order:
    each NaN occurs once, and of nothing else the first is found. */
 static void NAME(mode_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Selection) *c = context;
@@ -148,18 +151,51 @@ static void NAME(mode_step)(const void *context, int64_t begin, int64_t end) {
             for (place = c->n - 1; place > 0 && a[place * c->inner] != found;) place--;
         }
         c->places[i] = place;
+        c->values[i] = a[place * c->inner];
     }
 }
 
-static void NAME(mode_place)(const Args *k) {
+/* The same of short rows, in any order, which are counted element by element. */
+static void NAME(mode_few_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Selection) *c = context;
+    for (int64_t i = begin; i < end; i++) {
+        const T *a = c->a + i / c->inner * c->n * c->inner + i % c->inner;
+        int64_t longest = 0, place = 0;
+        T found = 0;
+        for (int64_t j = 0; j < c->n; j++) {
+            const T x = a[j * c->inner];
+            int64_t count = 0, last = j;
+            for (int64_t other = 0; other < c->n; other++) {
+                const int is_equal = a[other * c->inner] == x;
+                count += is_equal;
+                last = is_equal ? other : last;
+            }
+            if (count > longest || (count == longest && count > 0 && x < found)) {
+                longest = count;
+                place = last;
+                found = x;
+            }
+        }
+        c->places[i] = place;
+        c->values[i] = a[place * c->inner];
+    }
+}
+
+static void NAME(mode)(const Args *k) {
     const int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];
-    const NAME(Selection) c = {k->p[0], k->p[2], k->p[1], n, inner, 0, KTH};
+    const NAME(Selection) c = {k->p[0], k->p[1], k->p[3], k->p[2], n, inner, 0, KTH};
     if (n > 0 && inner > 0) split(NAME(mode_step), &c, outer * inner, team(k, outer * n * inner));
 }
 
-static void NAME(select_place)(const Args *k) {
+static void NAME(mode_few)(const Args *k) {
     const int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];
-    const NAME(Selection) c = {k->p[0], k->p[2], k->p[1], n, inner, k->n[3], (int)k->n[4]};
+    const NAME(Selection) c = {k->p[0], k->p[1], k->p[2], NULL, n, inner, 0, KTH};
+    if (n > 0 && inner > 0) split(NAME(mode_few_step), &c, outer * inner, team(k, times(outer * inner * n, n)));
+}
+
+static void NAME(select)(const Args *k) {
+    const int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];
+    const NAME(Selection) c = {k->p[0], k->p[1], k->p[3], k->p[2], n, inner, k->n[3], (int)k->n[4]};
     if (c.kind == KTH && (c.k < 0 || c.k >= n)) {
         *k->error = "a place out of range";
         return;

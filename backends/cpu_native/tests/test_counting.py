@@ -139,9 +139,12 @@ def test_elements_of_an_order_are_found_whatever_the_pattern(dtype):
     line = np.arange(n)
     patterns = [line, line[::-1], line % 2, line * 0, np.minimum(line, n - line), line * 7919 % n]
     a = np.stack(patterns, 1).astype(dtype)
-    for k in (0, 1, n // 2, n - 2, n - 1):
-        found, wanted = COMPILED["kth_place"](a, k, 0), NUMPY["kth_place"](a, k, 0)
-        np.testing.assert_array_equal(found, wanted)
+    for k in (1, 2, n // 2, n - 1, n):
+        args = a, 0, False, k
+        for found, wanted in zip(
+            COMPILED["kthvalue"](*args), NUMPY["kthvalue"](*args), strict=True
+        ):
+            np.testing.assert_array_equal(found, wanted)
 
 
 @given(
@@ -165,8 +168,8 @@ def test_selections_agree_with_a_stable_sort(rows, n, k, dtype, spread, largest,
     for have, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(have, want[:, :k])
     for turned, dim in ((a, 1), (a.T.copy(), 0)):
-        names = [("kth_place", (k - 1, dim)), ("median_place", (dim, False))]
-        for name, rest in [*names, ("median_place", (dim, True))]:
-            np.testing.assert_array_equal(
-                COMPILED[name](turned, *rest), NUMPY[name](turned, *rest), name
-            )
+        names = [("kthvalue", (k,)), ("median_along", (False,)), ("median_along", (True,))]
+        for name, rest in [*names, ("mode", ())]:
+            args = turned, dim, largest, *rest
+            for have, want in zip(COMPILED[name](*args), NUMPY[name](*args), strict=True):
+                np.testing.assert_array_equal(have, want, name)

@@ -285,11 +285,11 @@ def _numbers(shape, dtype, chosen, special):
 
 
 REDUCTIONS = "amax", "amin", "all", "any", "sum", "prod", "nansum", "count_nonzero"
-PLACES = "kth_place", "median_place", "mode_place"
+SELECTIONS = "kthvalue", "median_along", "mode"
 DTYPES = np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int64, np.bool_
 
 
-@pytest.mark.parametrize("name", [*REDUCTIONS, *PLACES, "extremum", "argmax", "argmin", "topk"])
+@pytest.mark.parametrize("name", [*REDUCTIONS, *SELECTIONS, "extremum", "argmax", "argmin", "topk"])
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_kernels_give_what_those_of_numpy_give(name):
     """In any order, of any layout, dtype and settings, with as many elements as vectors have."""
@@ -316,11 +316,11 @@ def test_kernels_give_what_those_of_numpy_give(name):
         if name in REDUCTIONS:
             dims = tuple(sorted(chosen.sample(range(rank), chosen.randrange(1, rank + 1))))
             args = a, dims, keepdim
-        elif name in PLACES:
+        elif name in SELECTIONS:
             if chosen.random() < 0.5:
                 a = np.round(a) if a.dtype.kind == "f" else a  # so that many are equal
-            given = {"kth_place": (chosen.randrange(a.shape[dim]), dim), "mode_place": (dim,)}
-            args = a, *given.get(name, (dim, chosen.random() < 0.5))
+            rest = {"kthvalue": (chosen.randrange(a.shape[dim]) + 1,), "mode": ()}
+            args = a, dim, keepdim, *rest.get(name, (largest,))
         elif name == "topk":
             args = a, chosen.randrange(1, a.shape[dim] + 1), dim, largest
         else:

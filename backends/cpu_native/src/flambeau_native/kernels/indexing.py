@@ -13,6 +13,7 @@ from flambeau_native.kernels._common import (
     INT32,
     INT64,
     Array,
+    Form,
     Kernel,
     alike,
     compiled,
@@ -27,8 +28,7 @@ from flambeau_native.kernels.reduction import KERNELS as REDUCTIONS
 
 Indices = Sequence[Array | None]
 _index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sort")
-_kth_place, _median_place = otherwise("kth_place"), otherwise("median_place")
-_nonzero, _mode_place = otherwise("nonzero"), otherwise("mode_place")
+_nonzero, _mode = otherwise("nonzero"), otherwise("mode")
 _topk, _embedding_backward = otherwise("topk"), otherwise("embedding_backward")
 _index_put_, _scatter_add_ = otherwise("index_put_"), otherwise("scatter_add_")
 _count_nonzero = REDUCTIONS["count_nonzero"]
@@ -36,10 +36,12 @@ _clone, _contiguous = otherwise("clone"), otherwise("contiguous")
 
 _WORDS = {4: native.gather_w4, 8: native.gather_w8} if native else {}
 _SORTS, _TOPKS = compiled("sort", INT32, INT64), compiled("topk", INT32, INT64)
+_GREATEST, _LEAST = (compiled(f"{name}_at", INT32, INT64) for name in ("amax", "amin"))
 _FEW = 128  # entries that the compiled selection keeps in order
-_KTH, _MEDIAN, _MEDIAN_OF_NUMBERS = range(3)  # what `select_place` seeks
-_SELECTIONS = compiled("select_place", INT32, INT64)
-_MODES = compiled("mode_place", INT32, INT64)
+_KTH, _MEDIAN, _MEDIAN_OF_NUMBERS = range(3)  # what `select` seeks
+_SELECTIONS = compiled("select", INT32, INT64)
+_MODES, _MODES_OF_FEW = compiled("mode", INT32, INT64), compiled("mode_few", INT32, INT64)
+_FEW_COUNTED = 32  # entries each of which is compared with all, rather than sorted
 _NONZEROS = compiled("nonzero", INT64, BOOL)
 _BYTE = np.dtype(np.uint8)
 _RADIX_FROM = 1024  # elements of a row, below which counting digits costs more than comparing
@@ -223,46 +225,60 @@ def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Arr
 
 def _prepare_topk(a: Array, k: int, dim: int, largest: bool) -> object:
     run, shape = _TOPKS.get(a.dtype), a.shape
-    if run is None or not a.size or dim != len(shape) - 1 or not 0 < k <= _FEW:
+    if run is None or not a.size or not 0 < k <= _FEW:
+        return None
+    if k == 1 and (largest or a.dtype.kind == "i") and shape[dim] < 1 << 31:
+        forms, sizes = _sizes(a, dim, True)
+        return (_GREATEST if largest else _LEAST)[a.dtype], forms, sizes
+    if dim != len(shape) - 1:
         return None
     kept = (*shape[:-1], k)
     forms = form(kept, a.dtype), form(kept, INT64)
     return run, forms, (a.size // shape[-1], shape[-1], k, largest)
 
 
-def _selected(a: Array, k: int, dim: int, kind: int) -> Array | None:
-    """Where what is sought along `dim` stands, if compiled code finds it."""
-    run, shape = _SELECTIONS.get(a.dtype), a.shape
-    if run is None or not a.size or not shape:
+def _sizes(a: Array, dim: int, keepdim: bool) -> tuple[tuple[Form, Form], tuple[int, ...]]:
+    """The forms of elements that are selected along a dimension and of their places, and sizes."""
+    shape = a.shape
+    left = (*shape[:dim], *[1] * keepdim, *shape[dim + 1 :])
+    sizes = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+    return (form(left, a.dtype), form(left, INT64)), sizes
+
+
+def _prepare_selection(a: Array, dim: int, keepdim: bool, k: int, kind: int) -> object:
+    run = _SELECTIONS.get(a.dtype)
+    if run is None or not a.size or not a.ndim:
         return None
-    a = np.ascontiguousarray(a)
-    out, n = made((*shape[:dim], 1, *shape[dim + 1 :]), INT64), shape[dim]
-    run(out, made(shape, a.dtype), a, prod(shape[:dim]), n, prod(shape[dim + 1 :]), k, kind)
-    return out
+    forms, sizes = _sizes(a, dim, keepdim)
+    return run, (*forms, form(a.shape, a.dtype)), (*sizes, k, kind), (0, 1)
 
 
-def kth_place(a: Array, k: int, dim: int) -> Array:
-    found = _selected(a, k, dim, _KTH)
-    return _kth_place(a, k, dim) if found is None else found  # type: ignore[no-any-return]
+def _prepare_kth(a: Array, dim: int, keepdim: bool, k: int) -> object:
+    return _prepare_selection(a, dim, keepdim, k - 1, _KTH)
 
 
-def median_place(a: Array, dim: int, ignore_nan: bool) -> Array:
-    found = _selected(a, 0, dim, _MEDIAN_OF_NUMBERS if ignore_nan else _MEDIAN)
-    return _median_place(a, dim, ignore_nan) if found is None else found  # type: ignore[no-any-return]
+def _prepare_median(a: Array, dim: int, keepdim: bool, ignore_nan: bool) -> object:
+    kind = _MEDIAN_OF_NUMBERS if ignore_nan else _MEDIAN
+    return _prepare_selection(a, dim, keepdim, 0, kind)
 
 
-def mode_place(a: Array, dim: int) -> Array:
-    run, shape = _MODES.get(a.dtype), a.shape
+def _prepare_mode(a: Array, dim: int, keepdim: bool) -> object:
+    run = _MODES_OF_FEW.get(a.dtype)
+    if run is None or not a.size or not a.ndim or a.shape[dim] > _FEW_COUNTED:
+        return None
+    return run, *_sizes(a, dim, keepdim)
+
+
+def _mode_of_many(a: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    run = _MODES.get(a.dtype)
     if run is None or not a.size:
-        return _mode_place(a, dim)  # type: ignore[no-any-return]
+        return _mode(a, dim, keepdim)  # type: ignore[no-any-return]
     a = np.ascontiguousarray(a)
     lines = a if dim == a.ndim - 1 else np.moveaxis(a, dim, -1)
-    ordered = np.sort(lines, -1)
-    out = made((*shape[:dim], 1, *shape[dim + 1 :]), INT64)
-    run(
-        out, np.ascontiguousarray(ordered), a, prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
-    )
-    return out
+    (values, places), sizes = _sizes(a, dim, keepdim)
+    found = made(*values[1:]), made(*places[1:])
+    run(*found, np.ascontiguousarray(np.sort(lines, -1)), a, *sizes)
+    return found
 
 
 def nonzero(a: Array) -> Array:
@@ -297,6 +313,9 @@ def _many(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
 
 
 topk = prepared("topk", "asss", _prepare_topk, _many)
+kthvalue = prepared("kthvalue", "asss", _prepare_kth, otherwise("kthvalue"))
+median_along = prepared("median_along", "asss", _prepare_median, otherwise("median_along"))
+mode = prepared("mode", "ass", _prepare_mode, _mode_of_many if native is not None else _mode)
 
 
 KERNELS: dict[str, Kernel] = {
@@ -311,14 +330,8 @@ KERNELS: dict[str, Kernel] = {
     "scatter_add_": scatter_add_,
     "sort": sort,
     "topk": topk,
-    **(
-        {
-            "kth_place": kth_place,
-            "median_place": median_place,
-            "mode_place": mode_place,
-            "nonzero": nonzero,
-        }
-        if native is not None
-        else {}
-    ),
+    "kthvalue": kthvalue,
+    "median_along": median_along,
+    "mode": mode,
+    **({"nonzero": nonzero} if native is not None else {}),
 }

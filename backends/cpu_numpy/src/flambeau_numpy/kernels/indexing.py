@@ -287,25 +287,35 @@ def topk(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     return gather(a, dim, order), order
 
 
-def kth_place(a: Array, k: int, dim: int) -> Array:
-    """Where `sort` finds the k-th element, from 0."""
-    return np.ascontiguousarray(_order(a, dim, False).take([k], dim))
+def _taken(a: Array, dim: int, keepdim: bool, places: Array) -> tuple[Array, Array]:
+    """The elements at `places`, which keep `dim` as 1, and these."""
+    places = np.ascontiguousarray(places)
+    values = gather(a, dim, places)
+    if keepdim:
+        return values, places
+    left = a.shape[:dim] + a.shape[dim + 1 :]
+    return values.reshape(left), places.reshape(left)
 
 
-def median_place(a: Array, dim: int, ignore_nan: bool) -> Array:
-    """Where the lower median is, or the first NaN, unless these are ignored."""
+def kthvalue(a: Array, dim: int, keepdim: bool, k: int) -> tuple[Array, Array]:
+    """The k-th elements of `sort`, from 1, and their places."""
+    return _taken(a, dim, keepdim, _order(a, dim, False).take([k - 1], dim))
+
+
+def median_along(a: Array, dim: int, keepdim: bool, ignore_nan: bool) -> tuple[Array, Array]:
+    """The lower medians and their places, or those of the first NaN, unless these are ignored."""
     order, n = _order(a, dim, False), a.shape[dim]
     missing = np.isnan(a).sum(dim, keepdims=True) if a.dtype.kind in "fV" else np.zeros((), int)
     if not missing.any():
-        return np.ascontiguousarray(order.take([(n - 1) // 2], dim))
+        return _taken(a, dim, keepdim, order.take([(n - 1) // 2], dim))
     first = np.maximum((n - missing - 1) // 2, 0)
     if not ignore_nan:
         first = np.where(missing > 0, n - missing, first)
-    return np.take_along_axis(order, first, dim)
+    return _taken(a, dim, keepdim, np.take_along_axis(order, first, dim))
 
 
-def mode_place(a: Array, dim: int) -> Array:
-    """Where the last of the most frequent elements is, of several of these the smallest."""
+def mode(a: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    """The most frequent elements, of several of these the smallest, and their last places."""
     shape, n = a.shape, a.shape[dim]
     order = np.moveaxis(_order(a, dim, False), dim, -1).reshape(-1, n)
     ordered = np.take_along_axis(np.moveaxis(a, dim, -1).reshape(-1, n), order, 1)
@@ -318,7 +328,7 @@ def mode_place(a: Array, dim: int) -> Array:
     best = np.lexsort((-lengths, rows))[np.searchsorted(rows, np.arange(len(ordered)))]
     found = order.ravel()[first[best] + lengths[best] - 1]
     found = found.reshape((*shape[:dim], *shape[dim + 1 :], 1))
-    return np.ascontiguousarray(np.moveaxis(found, -1, dim))
+    return _taken(a, dim, keepdim, np.moveaxis(found, -1, dim))
 
 
 def _order(a: Array, dim: int, descending: bool) -> Array:
@@ -343,8 +353,8 @@ KERNELS = {
     "scatter_add_": scatter_add_,
     "nonzero": nonzero,
     "sort": sort,
-    "kth_place": kth_place,
-    "median_place": median_place,
-    "mode_place": mode_place,
+    "kthvalue": kthvalue,
+    "median_along": median_along,
+    "mode": mode,
     "topk": topk,
 }

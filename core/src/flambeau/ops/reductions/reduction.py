@@ -257,7 +257,8 @@ def _extremum(self: Tensor, dim: int, keepdim: bool, largest: bool) -> tuple[Ten
 
 
 @_extremum.gradient
-def _(F, g, result1, self_shape, dim, keepdim):
+def to_places(F, g, result1, self_shape, dim, keepdim):
+    """The gradient of elements that were selected along `dim`, at their places."""
     index, g = (spread(F, a, self_shape, (dim,), keepdim) for a in (result1, g[0]))
     return F.scatter(F.zeros(self_shape, g), dim, index, g)
 

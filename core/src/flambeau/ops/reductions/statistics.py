@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from flambeau._autograd.modes import recording
-from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import check_values, dim_of, dims_of, need_tensor
-from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -20,7 +18,11 @@ from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.elementwise import where
+from flambeau.ops.reductions.reduction import to_places
 from flambeau.ops.shapes.movement import cat
+
+if TYPE_CHECKING:
+    from flambeau.ops.declaration.table import Op
 
 
 @named_tuple
@@ -76,110 +78,167 @@ def _(F, g, self, result):
     return F.mul(g, F.div(mask, F.sum(mask, (0,), False)))
 
 
-def _entries(name: str, input: Tensor, dim: int) -> tuple[Tensor, int]:
-    """The input, a scalar as a vector, and the dimension, which must not be empty."""
-    x = need_tensor(input, name, "input")
-    d = dim_of(dim, x.dim())
-    if x.dim() and x.shape[d] == 0:
+def _along(name: str, input: Tensor, dim: Any) -> int:
+    """The dimension `dim` of the input, which must not be empty."""
+    shape = (input if type(input) is Tensor else need_tensor(input, name, "input"))._a.shape
+    d = dim_of(dim, len(shape))
+    if shape and shape[d] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-    return (x if x.dim() else x.reshape(1)), d
+    return d
 
 
-def _taken(kind: Any, input: Tensor, d: int, indices: Tensor, keepdim: bool, out: object) -> Any:
-    """The result of a reduction that selects: the elements at `indices`, which keep `d` as 1."""
-    x = input if input.dim() else input.reshape(1)
-    be = x._be
-    if out is None and be.strided and not (_dispatch.modes or (x._rg and recording())):
-        found, places = be.gather(x._a, d, indices._a), indices._a
-        if not (keepdim and input.dim()):
-            shape = x._a.shape
-            shape = (*shape[:d], *shape[d + 1 :])
-            found, places = be.view(found, shape), be.contiguous(places)
-            places = be.view(places, shape)
-        return kind(wrap(be, found, x.dtype), wrap(be, places, D.int64))
-    indices = indices.contiguous()
-    values = x.gather(d, indices)
-    if not input.dim():
-        values, indices = values.reshape(()), indices.reshape(())
-    elif not keepdim:
-        values, indices = values.squeeze(d), indices.squeeze(d)
-    return deliver_all(
-        kind(values, indices),
-        out,
-        input,
-        exact=True,
-        share="nothing" if kind is kthvalue_return else "anything",
-    )
+def _selected(op: Op, kind: Any, x: Tensor, d: int, keepdim: bool, out: Any, *rest: Any) -> Any:
+    """The result of a reduction that selects: elements along a dimension and their places."""
+    if x._a.shape:
+        found = tuple.__new__(kind, op.run(x, d, bool(keepdim), *rest))
+    else:
+        found = kind(*op.run(x.reshape(1), 0, False, *rest))
+    if out is None:
+        return found
+    share = "nothing" if kind is kthvalue_return else "anything"
+    return deliver_all(found, out, x, exact=True, share=share)
 
 
 def _order(x: Tensor, d: int) -> tuple[Tensor, Tensor]:
     return OPS["sort"](x.detach(), d, False, True)
 
 
-@composite(out=D.int64, differentiable=False)
-def _kth_place(self: Tensor, k: int, dim: int) -> Tensor:
-    """Where the k-th smallest element along `dim` is, from 0: that of a stable order."""
-    return OPS["topk"](self, k + 1, dim, False)[1].narrow(dim, k, 1).contiguous()
+def _taken(self: Tensor, dim: int, keepdim: bool, places: Tensor) -> tuple[Tensor, Tensor]:
+    """The elements at `places`, which keep `dim` as 1, and these."""
+    values, places = OPS["gather"](self, dim, places), places.contiguous()
+    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
 
 
-@composite(out=D.int64, differentiable=False)
-def _median_place(self: Tensor, dim: int, ignore_nan: bool) -> Tensor:
-    """Where the lower median along `dim` is, or the first nan, unless these are ignored."""
+@composite(results=2)
+def _kthvalue(self: Tensor, dim: int, keepdim: bool, k: int) -> tuple[Tensor, Tensor]:
+    """The k-th smallest elements along `dim`, from 1, and where a stable order has them."""
+    return _taken(self, dim, keepdim, OPS["topk"](self, k, dim, False)[1].narrow(dim, k - 1, 1))
+
+
+@composite(results=2, title="MedianBackward1")
+def _median_along(self: Tensor, dim: int, keepdim: bool, ignore_nan: bool) -> tuple[Tensor, Tensor]:
+    """The lower medians along `dim` and their places; the first nan, unless these are ignored."""
     n = self.shape[dim]
     order = _order(self, dim)[1]
-    if not self.dtype.is_floating_point:
-        return order.narrow(dim, (n - 1) // 2, 1).contiguous()
-    missing = self.isnan().sum(dim, True)
-    if ignore_nan:
-        return order.gather(dim, ((n - missing - 1) // 2).clamp(0))
-    # The first nan is the first of the last `missing` entries.
-    first = order.gather(dim, (n - missing).clamp(0, n - 1))
-    return where(missing > 0, first, order.narrow(dim, (n - 1) // 2, 1))
+    places = order.narrow(dim, (n - 1) // 2, 1)
+    if self.dtype.is_floating_point:
+        missing = self.isnan().sum(dim, True)
+        if ignore_nan:
+            places = order.gather(dim, ((n - missing - 1) // 2).clamp(0))
+        else:  # the first nan is the first of the last `missing` entries
+            first = order.gather(dim, (n - missing).clamp(0, n - 1))
+            places = where(missing > 0, first, places)
+    return _taken(self, dim, keepdim, places)
 
 
-@_kth_place.samples(D.float32, D.float64, D.int32, D.int64)
+@composite(results=2)
+def _mode(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """The most frequent elements along `dim`, of several the smallest, and their last places."""
+    n, shape = self.shape[dim], tuple(self.shape)
+    ordered, order = _order(self, dim)
+    starts = cast(ordered.narrow(dim, 1, n - 1) != ordered.narrow(dim, 0, n - 1), D.int64)
+    first = ordered.narrow(dim, 0, 1)
+    runs = cat([first.new_zeros(tuple(first.shape), dtype=D.int64), starts.cumsum(dim)], dim)
+    counts = runs.new_zeros(shape).scatter_add(dim, runs, runs.new_ones(shape))
+    longest = counts.argmax(dim, True)
+    last = (runs <= longest).sum(dim, True) - 1
+    return _taken(self, dim, keepdim, order.gather(dim, last))
+
+
+_kthvalue.gradient(to_places)
+_median_along.gradient(to_places)
+_mode.gradient(to_places)
+
+
+@_kthvalue.samples(D.float32, D.float64, D.int32, D.int64)
 def _(S):
     return [
-        S.Sample((S.Arr((3, 5), kind="distinct"), 3, 1), "of rows"),
-        S.Sample((S.Arr((5, 3), low=0, high=2), 2, 0), "ties in columns"),
-        S.Sample((S.Arr((2, 5, 3), low=0, high=2), 4, 1), "the last of the middle"),
-        S.Sample((S.Arr((0, 3)), 1, 1), "empty result"),
-        *[S.Sample((S.Arr((9, 2), low=0, high=5), k, 0), f"{k} of nine") for k in range(9)],
+        S.Sample((S.Arr((3, 5), kind="distinct"), 1, False, 4), "of rows", True),
+        S.Sample((S.Arr((5, 3), low=0, high=2), 0, False, 3), "ties in columns"),
+        S.Sample((S.Arr((2, 5, 3), low=0, high=2), 1, True, 5), "the last of the middle"),
+        S.Sample((S.Arr((0, 3)), 1, False, 2), "empty result"),
+        S.Sample((S.Arr((3, 2), kind="distinct"), 0, True, 1), "the least, kept", True),
+        *[
+            S.Sample((S.Arr((9, 2), low=0, high=5), 0, k % 2 == 0, k + 1), f"{k} of nine")
+            for k in range(9)
+        ],
     ]
 
 
-@_median_place.samples(D.float32, D.float64, D.int32, D.int64)
+@_median_along.samples(D.float32, D.float64, D.int32, D.int64)
 def _(S):
     return [
-        S.Sample((array, dim, ignores), f"{name}, {'without' if ignores else 'with'} nan")
+        S.Sample((array, dim, keeps, ignores), f"{name}, {'without' if ignores else 'with'} nan", g)
         for ignores in (False, True)
-        for array, dim, name in (
-            (S.Arr((3, 5), kind="distinct"), 1, "of rows"),
-            (S.Arr((6, 3), low=0, high=2), 0, "ties in columns"),
-            (S.Arr((9, 7), kind="distinct"), 0, "of columns"),
-            (S.Arr((0, 3)), 1, "empty result"),
+        for array, dim, keeps, name, g in (
+            (S.Arr((3, 5), kind="distinct"), 1, False, "of rows", True),
+            (S.Arr((6, 3), low=0, high=2), 0, False, "ties in columns", False),
+            (S.Arr((9, 7), kind="distinct"), 0, True, "of columns", True),
+            (S.Arr((0, 3)), 1, False, "empty result", False),
         )
     ]
 
 
+@_mode.samples(D.float32, D.float64, D.int32, D.int64)
+def _(S):
+    return [
+        S.Sample((S.Arr((3, 9), low=0, high=3), 1, False), "of rows"),
+        S.Sample((S.Arr((9, 4), low=0, high=3), 0, True), "of columns"),
+        S.Sample((S.Arr((2, 7, 3), low=0, high=2), 1, False), "of the middle"),
+        S.Sample((S.Arr((9, 7), low=0, high=4), 0, False), "of more columns"),
+        S.Sample((S.Arr((40, 3), low=0, high=9), 0, False), "of long columns"),
+        S.Sample((S.Arr((3, 4), kind="distinct"), 1, True), "of distinct elements", True),
+        S.Sample((S.Arr((0, 3)), 1, False), "empty result"),
+    ]
+
+
+# What earlier backends offer: where what the three ops above select is, kept as 1.
+@composite(out=D.int64, differentiable=False)
+def _kth_place(self: Tensor, k: int, dim: int) -> Tensor:
+    return _kthvalue(self, dim, True, k + 1)[1]
+
+
+@composite(out=D.int64, differentiable=False)
+def _median_place(self: Tensor, dim: int, ignore_nan: bool) -> Tensor:
+    return _median_along(self, dim, True, ignore_nan)[1]
+
+
+@composite(out=D.int64, differentiable=False)
+def _mode_place(self: Tensor, dim: int) -> Tensor:
+    return _mode(self, dim, True)[1]
+
+
+@_kth_place.samples(D.float32, D.float64, D.int32, D.int64)
+def _(S):
+    return [S.Sample((S.Arr((3, 5), kind="distinct"), 3, 1), "of rows")]
+
+
+@_median_place.samples(D.float32, D.float64, D.int32, D.int64)
+def _(S):
+    return [S.Sample((S.Arr((9, 7), kind="distinct"), 0, False), "of columns")]
+
+
+@_mode_place.samples(D.float32, D.float64, D.int32, D.int64)
+def _(S):
+    return [S.Sample((S.Arr((9, 4), low=0, high=3), 0), "of columns")]
+
+
 def _medians(name: str, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any) -> Any:
     need_tensor(input, name, "input")
-    x, d = (input, 0) if dim is None else _entries(name, input, dim)
+    d = 0 if dim is None else _along(name, input, dim)
+    if dim is not None and input.dtype.category in (1, 2):
+        return _selected(_median_along, kind, input, d, keepdim, out, name == "nanmedian")
     if input.dtype.is_complex and input.requires_grad and not input.numel() and dim is None:
         raise RuntimeError(
             f"{name} does not support automatic differentiation for outputs with complex dtype."
         )
     if input.dtype is D.bool_ or input.dtype.is_complex:
         raise NotImplementedError(f'"median_cpu" not implemented for {input.dtype}')
-    ignore = name == "nanmedian"
-    if dim is None:
-        if input.numel() == 0:
-            if not input.dtype.is_floating_point:
-                return deliver(input.new_full((), _lowest(input)), out, input)
-            return deliver(input.sum() * math.nan, out, input)
-        return deliver(_median(input.reshape(-1), ignore), out, input)
-    indices = _median_place.run(x.detach(), d, ignore)
-    return _taken(kind, input, d, indices, keepdim, out)
+    if input.numel() == 0:
+        if not input.dtype.is_floating_point:
+            return deliver(input.new_full((), _lowest(input)), out, input)
+        return deliver(input.sum() * math.nan, out, input)
+    return deliver(_median(input.reshape(-1), name == "nanmedian"), out, input)
 
 
 def _lowest(x: Tensor) -> int:
@@ -266,14 +325,13 @@ def kthvalue(
     >>> fb.kthvalue(fb.tensor([30, 10, 20]), 2).values
     tensor(20)
     """
-    x, d = _entries("kthvalue", input, dim)
-    if not 1 <= k <= x.shape[d]:
+    d = _along("kthvalue", input, dim)
+    size = (input._a.shape or (1,))[d]
+    if not 1 <= k <= size:
         raise RuntimeError(
-            f"kthvalue(): selected number k out of range for dimension {d}: k = {k}, size "
-            f"{x.shape[d]}"
+            f"kthvalue(): selected number k out of range for dimension {d}: k = {k}, size {size}"
         )
-    indices = _kth_place.run(x.detach(), k - 1, d)
-    return _taken(kthvalue_return, input, d, indices, keepdim, out)
+    return _selected(_kthvalue, kthvalue_return, input, d, keepdim, out, k)
 
 
 @public(function_only=("out", "values", "indices"))
@@ -297,33 +355,7 @@ def mode(
     """
     if values is not None and indices is not None:
         out = values, indices
-    x, d = _entries("mode", input, dim)
-    return _taken(mode_return, input, d, _mode_place.run(x.detach(), d), keepdim, out)
-
-
-@composite(out=D.int64, differentiable=False)
-def _mode_place(self: Tensor, dim: int) -> Tensor:
-    """Where the last of the most frequent elements along `dim` is, of several the smallest."""
-    n, shape = self.shape[dim], tuple(self.shape)
-    ordered, order = _order(self, dim)
-    starts = cast(ordered.narrow(dim, 1, n - 1) != ordered.narrow(dim, 0, n - 1), D.int64)
-    first = ordered.narrow(dim, 0, 1)
-    runs = cat([first.new_zeros(tuple(first.shape), dtype=D.int64), starts.cumsum(dim)], dim)
-    counts = runs.new_zeros(shape).scatter_add(dim, runs, runs.new_ones(shape))
-    longest = counts.argmax(dim, True)
-    last = (runs <= longest).sum(dim, True) - 1
-    return order.gather(dim, last)
-
-
-@_mode_place.samples(D.float32, D.float64, D.int32, D.int64)
-def _(S):
-    return [
-        S.Sample((S.Arr((3, 9), low=0, high=3), 1), "of rows"),
-        S.Sample((S.Arr((9, 4), low=0, high=3), 0), "of columns"),
-        S.Sample((S.Arr((2, 7, 3), low=0, high=2), 1), "of the middle"),
-        S.Sample((S.Arr((9, 7), low=0, high=4), 0), "of more columns"),
-        S.Sample((S.Arr((0, 3)), 1), "empty result"),
-    ]
+    return _selected(_mode, mode_return, input, _along("mode", input, dim), keepdim, out)
 
 
 @public
