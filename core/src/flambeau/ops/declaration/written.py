@@ -276,7 +276,7 @@ def keeping(rule: Rule) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
 # The history of a result: what `Op.record` does for an op without lists of tensors.
 _RECORD = """\
 def record(a, r{more}):{edges}
-    if {no_edge} and not requires_gradient(a):
+    if {no_edge} and not ({required}):
         return
     n = node()
     n._hooks = None
@@ -287,8 +287,10 @@ def record(a, r{more}):{edges}
 """
 _EDGE = """
     e{i} = None
-    if (x := a[{place}]) is not None and (g := x._rg):
-        e{i} = (x._fn or x) if g is True else edge(x)"""
+    if (x{i} := a[{place}]) is not None and (g := x{i}._rg):
+        e{i} = (x{i}._fn or x{i}) if g is True else edge(x{i})"""
+# A view made under no_grad requires a gradient and has nowhere to send it.
+_REQUIRED = "x{i} is not None and x{i}._rg and x{i}.requires_grad"
 _AS_IT_IS = """
     if r.dtype.fp:
         r._fn = n
@@ -324,16 +326,12 @@ def recording_of(op: Op, head: bool = False) -> Callable[..., None]:
         more=", t" if head else "",
         edges="".join([_EDGE.format(i=i, place=place) for i, place in enumerate(places)]),
         no_edge=" and ".join([f"{name} is None" for name in names]),
+        required=" or ".join([_REQUIRED.format(i=i) for i in range(len(places))]),
         names=", ".join(names),
         kept=_tuple(parts),
         place=_PLACES[op.keeps_tensors],
         result=result,
     )
-
-    def requires_gradient(args: tuple[Any, ...]) -> bool:
-        # A view made under no_grad requires a gradient and has nowhere to send it.
-        given = [args[i] for i in places]
-        return any(t._rg and t.requires_grad for t in given if t is not None)
 
     names_of_record = {
         **_SAVED,
@@ -343,7 +341,6 @@ def recording_of(op: Op, head: bool = False) -> Callable[..., None]:
         "has_modes": _has_modes,
         "next_seq": next_seq,
         "node": op.node,
-        "requires_gradient": requires_gradient,
     }
     return compiled(text, names_of_record, f"{op.name}, record")
 
