@@ -369,3 +369,11 @@ def test_what_makes_a_tensor_is_not_deleted(name):
     if name == "requires_grad":
         with pytest.raises(RuntimeError, match="must be a bool"):
             del sparse.requires_grad
+
+
+@pytest.mark.parametrize("most", [(1 << 63) - 1, 1 << 62, 1 << 60])
+def test_counts_of_more_numbers_than_memory_has_are_refused(most):
+    with pytest.raises(RuntimeError, match="not enough memory"):
+        fb.tensor([0, most]).bincount()
+    with pytest.raises(RuntimeError, match="negative"):
+        fb.tensor([-1, 1]).bincount()

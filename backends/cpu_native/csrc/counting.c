@@ -197,6 +197,11 @@ static void repeat_places(const Args *k) {
             *k->error = "counts add up to another number";
             return;
         }
+        if (count <= 4 && total - filled >= 4) { /* what is too many is written over */
+            for (int j = 0; j < 4; j++) out[filled + j] = i;
+            filled += (int64_t)count;
+            continue;
+        }
         for (const int64_t end = filled + (int64_t)count; filled < end; filled++) out[filled] = i;
     }
     if (filled != total) *k->error = "counts add up to another number";

@@ -329,6 +329,8 @@ PyObject *make_drawing(PyObject *self, PyObject *args);  /* drawing.c */
 PyObject *make_assigning(PyObject *self, PyObject *args); /* assigning.c */
 PyObject *make_choosing(PyObject *self, PyObject *args);  /* choosing.c */
 PyObject *make_collecting(PyObject *self, PyObject *args); /* collecting.c */
+PyObject *make_finding(PyObject *self, PyObject *args);    /* finding.c */
+PyObject *make_repeating(PyObject *self, PyObject *args);  /* finding.c */
 PyObject *make_pairing(PyObject *self, PyObject *args);  /* pairs.c */
 PyObject *make_joining(PyObject *self, PyObject *args);  /* joining.c */
 PyObject *learn_arrays(PyObject *self, PyObject *args);  /* arrays.c */
@@ -346,6 +348,8 @@ static PyMethodDef functions[] = {
     {"assigning", make_assigning, METH_VARARGS, "A function that writes into arrays."},
     {"collecting", make_collecting, METH_VARARGS, "A function that makes row-major copies."},
     {"choosing", make_choosing, METH_VARARGS, "A function that chooses between two arrays by element."},
+    {"finding", make_finding, METH_VARARGS, "A function that says where elements are not zero."},
+    {"repeating", make_repeating, METH_VARARGS, "A function that repeats places."},
     {"pairing", make_pairing, METH_VARARGS, "A function that multiplies two small matrices."},
     {"joining", make_joining, METH_VARARGS, "A function that joins small arrays."},
     {"making", make_making, METH_VARARGS, "A function of shape and dtype that makes arrays."},

@@ -1,4 +1,4 @@
-/* Places in ascending sequences, and counts of what falls between them. */
+/* Places in ascending sequences, counts of what falls between them and of numbers, and rows with a one at a place. */
 #include "native.h"
 
 typedef struct {
@@ -54,7 +54,39 @@ BISECT(int64_t, i64)
 HISTOGRAM(float, f32)
 HISTOGRAM(double, f64)
 
+/* How often each of `size` numbers occurs among n. */
+static void bincount(const Args *k) {
+    int64_t *counts = k->p[0];
+    const int64_t *a = k->p[1], n = k->n[0], size = k->n[1];
+    memset(counts, 0, (size_t)size * sizeof(int64_t));
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t place = place_of(a + i);
+        if (place >= (uint64_t)size) {
+            *k->error = "index out of range";
+            return;
+        }
+        counts[place]++;
+    }
+}
+
+/* Of each of n numbers a row of `size` zeros with a one at its place. */
+static void one_hot(const Args *k) {
+    int64_t *out = k->p[0];
+    const int64_t *a = k->p[1], n = k->n[0], size = k->n[1];
+    for (int64_t i = 0; i < n; i++, out += size) {
+        const uint64_t place = place_of(a + i);
+        if (place >= (uint64_t)size) {
+            *k->error = "index out of range";
+            return;
+        }
+        memset(out, 0, (size_t)size * sizeof(int64_t));
+        out[place] = 1;
+    }
+}
+
 const Row searching_rows[] = {
+    {"bincount", "wrii", "d1,d0", bincount},
+    {"one_hot", "wrii", "d01,d0", one_hot},
     {"bisect_f32", "wrriiii", "d02,t01,t02", bisect_f32},
     {"bisect_f64", "wrriiii", "d02,t01,t02", bisect_f64},
     {"bisect_i32", "wrriiii", "d02,t01,t02", bisect_i32},

@@ -202,3 +202,42 @@ static void NAME(select)(const Args *k) {
     }
     if (n > 0 && inner > 0) split(NAME(select_step), &c, outer * inner, team(k, outer * n * inner));
 }
+
+/* Short rows in order, and where their elements were: NaN are the largest, and equal elements keep their order. */
+INLINE int NAME(precedes)(T x, T y, int descends) {
+    if (descends) return x > y || (IS_NAN(x) && !IS_NAN(y));
+    return x < y || (IS_NAN(y) && !IS_NAN(x));
+}
+
+static void NAME(sort_few_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Selection) *c = context;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i / c->inner * c->n * c->inner + i % c->inner;
+        T values[FEW_SORTED];
+        int64_t places[FEW_SORTED];
+        for (int64_t j = 0; j < c->n; j++) {
+            const T x = c->a[first + j * c->inner];
+            int64_t at = j;
+            for (; at > 0 && NAME(precedes)(x, values[at - 1], c->kind); at--) {
+                values[at] = values[at - 1];
+                places[at] = places[at - 1];
+            }
+            values[at] = x;
+            places[at] = j;
+        }
+        for (int64_t j = 0; j < c->n; j++) {
+            c->values[first + j * c->inner] = values[j];
+            c->places[first + j * c->inner] = places[j];
+        }
+    }
+}
+
+static void NAME(sort_few)(const Args *k) {
+    const int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];
+    const NAME(Selection) c = {k->p[0], k->p[1], k->p[2], NULL, n, inner, 0, k->n[3] != 0};
+    if (n > FEW_SORTED) {
+        *k->failure = "rows are too long";
+        return;
+    }
+    if (n > 0 && inner > 0) split(NAME(sort_few_step), &c, outer * inner, team(k, times(outer * inner * n, n)));
+}

@@ -106,6 +106,63 @@ def test_counts_that_add_up_to_another_number_are_refused(counts):
             kernels["repeat_places"](np.array(counts), 4)
 
 
+@given(st.lists(st.integers(0, 7), max_size=40))
+def test_places_are_repeated_in_one_call(counts):
+    given = np.array(counts, np.int64)
+    wanted = np.repeat(np.arange(len(counts)), given)
+    np.testing.assert_array_equal(COMPILED["repeat_places"].alone(given), wanted)
+    np.testing.assert_array_equal(COMPILED["repeat_places"](given, wanted.size), wanted)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        np.array([2, -1]),
+        np.array([1 << 62, 1 << 62]),
+        np.array([(1 << 63) - 1]),
+        np.array([1, 2], np.int32),
+        np.array([[1]]),
+        np.array([1, 2, 3])[::2],
+        np.array(3),
+    ],
+)
+def test_what_is_no_vector_of_counts_is_left_to_others(counts):
+    assert COMPILED["repeat_places"].alone(counts) is None
+
+
+def test_what_asks_for_other_arguments_is_told_so():
+    alone, nonzero = COMPILED["repeat_places"].alone, COMPILED["nonzero"]
+    for call in (lambda: alone(), lambda: alone(1, 2), lambda: nonzero(), lambda: nonzero(1, 2)):
+        with pytest.raises(TypeError, match="takes an array"):
+            call()
+    assert alone(None) is None
+    with pytest.raises(TypeError):
+        native.finding(None, ((np.dtype(np.int64), len, len),), np.dtype(np.int64), None, 1)
+    case = np.dtype(np.float32), native.equal_f32, native.nonzero_f32
+    with pytest.raises(TypeError, match="other kernels"):
+        native.finding(None, (case,), np.dtype(np.int64), None, 1)
+    with pytest.raises(TypeError, match="another kernel"):
+        native.repeating(native.equal_f32, np.dtype(np.int64), None, 1)
+
+
+@given(st.integers(1, 9), st.lists(st.integers(0, 8), max_size=30))
+def test_numbers_are_counted_and_marked_as_by_numpy(size, numbers):
+    a = np.array(numbers, np.int64) % size
+    for name in ("bincount", "one_hot"):
+        found, wanted = COMPILED[name](a, size), NUMPY[name](a, size)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, wanted)
+    rows = np.stack([a, a], 1)
+    np.testing.assert_array_equal(COMPILED["one_hot"](rows.T, size), NUMPY["one_hot"](rows.T, size))
+
+
+@pytest.mark.parametrize("number", [-1, 3, 1 << 62, -(1 << 63)])
+def test_numbers_out_of_range_are_not_counted(number):
+    for name in ("bincount", "one_hot"):
+        with pytest.raises((IndexError, ValueError)):
+            COMPILED[name](np.array([0, number]), 3)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("bins", [1, 2, 7, 100])
 def test_histograms_are_those_of_numpy(dtype, bins):
@@ -167,6 +224,15 @@ def test_selections_agree_with_a_stable_sort(rows, n, k, dtype, spread, largest,
     found, wanted = COMPILED["topk"](a, k, 1, largest), NUMPY["sort"](a, 1, largest, True)
     for have, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(have, want[:, :k])
+    for turned, dim in ((a, 1), (a.T.copy(), 0), (a.T, 0)):
+        args = turned, dim, largest, True
+        for have, want in zip(COMPILED["sort"](*args), NUMPY["sort"](*args), strict=True):
+            np.testing.assert_array_equal(have, want)
+            assert have.strides == want.strides
+    flat = a.reshape(-1)
+    for ignores in (False, True):
+        found, wanted = COMPILED["median"](flat, ignores), NUMPY["median"](flat, ignores)
+        np.testing.assert_array_equal(found, wanted)
     for turned, dim in ((a, 1), (a.T.copy(), 0)):
         names = [("kthvalue", (k,)), ("median_along", (False,)), ("median_along", (True,))]
         for name, rest in [*names, ("mode", ())]:

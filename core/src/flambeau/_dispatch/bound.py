@@ -251,7 +251,7 @@ making: Callable[[BoundBackend], BoundBackend] | None = None
 held: Callable[[Callable[..., Any], list[Any]], Any] | None = None  # for bodies of ops, likewise
 
 
-_OTHER_WAYS = frozenset({"between", "empty", "identity"})
+_OTHER_WAYS = frozenset({"alone", "between", "empty", "identity"})
 
 
 def facts_of(kernel: Callable[..., Any]) -> dict[str, Any]:

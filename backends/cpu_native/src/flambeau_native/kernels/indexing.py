@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from flambeau_native import extension
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import (
     BOOL,
@@ -25,6 +26,7 @@ from flambeau_native.kernels._common import (
     zeros,
 )
 from flambeau_native.kernels.reduction import KERNELS as REDUCTIONS
+from flambeau_numpy.extending import THRESHOLD, empty
 
 Indices = Sequence[Array | None]
 _index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sort")
@@ -41,6 +43,7 @@ _FEW = 128  # entries that the compiled selection keeps in order
 _KTH, _MEDIAN, _MEDIAN_OF_NUMBERS = range(3)  # what `select` seeks
 _SELECTIONS = compiled("select", INT32, INT64)
 _MODES, _MODES_OF_FEW = compiled("mode", INT32, INT64), compiled("mode_few", INT32, INT64)
+_SORTS_OF_FEW, _FEW_SORTED = compiled("sort_few", INT32, INT64), 32
 _FEW_COUNTED = 32  # entries each of which is compared with all, rather than sorted
 _NONZEROS = compiled("nonzero", INT64, BOOL)
 _BYTE = np.dtype(np.uint8)
@@ -106,9 +109,11 @@ def _rows_of(indices: Indices) -> Array | None:
 
 
 def index(a: Array, indices: Indices) -> Array:
+    if len(indices) == 1:
+        return take(a, indices[0])
     if (rows := _rows_of(indices)) is None:
         return _index(a, indices)  # type: ignore[no-any-return]
-    return take(a, rows) if len(indices) == 1 else take_along(a, len(indices) - 1, rows)
+    return take_along(a, len(indices) - 1, rows)
 
 
 def _prepare_gather(a: Array, dim: int, index: Array) -> object:
@@ -209,7 +214,21 @@ def scatter_add(a: Array, dim: int, index: Array, src: Array) -> Array:
     return out
 
 
+def _prepare_sort(a: Array, dim: int, descending: bool, stable: bool) -> object:
+    run = _SORTS_OF_FEW.get(a.dtype)
+    if run is None or not a.size or not a.ndim or a.shape[dim] > _FEW_SORTED:
+        return None
+    sizes = prod(a.shape[:dim]), a.shape[dim], prod(a.shape[dim + 1 :])
+    return run, (form(a.shape, a.dtype), form(a.shape, INT64)), (*sizes, descending)
+
+
 def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
+    if a.flags.c_contiguous:  # results of others keep their order in memory
+        return _sort_rows(a, dim, descending, stable)
+    return _sort(a, dim, descending, stable)  # type: ignore[no-any-return]
+
+
+def _sort_many(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
     n = a.shape[-1] if a.ndim else 0
     if not _RADIX_FROM <= n < 1 << 31:
         return _sort(a, dim, descending, stable)
@@ -221,6 +240,9 @@ def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Arr
     entry = 8 if a.itemsize == 4 else 16
     run(values, places, a, made((2 * n, entry), _BYTE), a.size // n, n, descending)
     return values, places
+
+
+_sort_rows = prepared("sort", "asss", _prepare_sort, _sort_many)
 
 
 def _prepare_topk(a: Array, k: int, dim: int, largest: bool) -> object:
@@ -262,6 +284,15 @@ def _prepare_median(a: Array, dim: int, keepdim: bool, ignore_nan: bool) -> obje
     return _prepare_selection(a, dim, keepdim, 0, kind)
 
 
+def _prepare_median_of_all(a: Array, ignore_nan: bool) -> object:
+    run = _SELECTIONS.get(a.dtype)
+    if run is None or not a.size:
+        return None
+    kind = _MEDIAN_OF_NUMBERS if ignore_nan else _MEDIAN
+    forms = form((), a.dtype), form((), INT64), form(a.shape, a.dtype)
+    return run, forms, (1, a.size, 1, 0, kind), (0,)
+
+
 def _prepare_mode(a: Array, dim: int, keepdim: bool) -> object:
     run = _MODES_OF_FEW.get(a.dtype)
     if run is None or not a.size or not a.ndim or a.shape[dim] > _FEW_COUNTED:
@@ -281,7 +312,7 @@ def _mode_of_many(a: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     return found
 
 
-def nonzero(a: Array) -> Array:
+def _nonzero_of_many_dimensions(a: Array) -> Array:
     run, shape = _NONZEROS.get(a.dtype), a.shape
     if run is None or not shape or not a.size:
         return _nonzero(a)  # type: ignore[no-any-return]
@@ -300,6 +331,17 @@ def nonzero(a: Array) -> Array:
     return out.T
 
 
+def _make_nonzero() -> Kernel:
+    if native is None or not extension.READS_ARRAYS:
+        return _nonzero if native is None else _nonzero_of_many_dimensions
+    count = compiled("count_nonzero", INT32, INT64, BOOL)
+    cases = tuple([(dtype, count[dtype], run) for dtype, run in _NONZEROS.items()])
+    return native.finding(_nonzero_of_many_dimensions, cases, INT64, empty, THRESHOLD)
+
+
+nonzero = _make_nonzero()
+
+
 def _many(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     if a.ndim - 1 > dim >= 0 and a.dtype in _TOPKS and a.size:
         found = topk(np.ascontiguousarray(a.swapaxes(dim, -1)), k, a.ndim - 1, largest)
@@ -315,6 +357,7 @@ def _many(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
 topk = prepared("topk", "asss", _prepare_topk, _many)
 kthvalue = prepared("kthvalue", "asss", _prepare_kth, otherwise("kthvalue"))
 median_along = prepared("median_along", "asss", _prepare_median, otherwise("median_along"))
+median = prepared("median", "as", _prepare_median_of_all, otherwise("median"))
 mode = prepared("mode", "ass", _prepare_mode, _mode_of_many if native is not None else _mode)
 
 
@@ -332,6 +375,7 @@ KERNELS: dict[str, Kernel] = {
     "topk": topk,
     "kthvalue": kthvalue,
     "median_along": median_along,
+    "median": median,
     "mode": mode,
-    **({"nonzero": nonzero} if native is not None else {}),
+    "nonzero": nonzero,
 }

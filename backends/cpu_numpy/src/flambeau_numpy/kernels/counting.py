@@ -47,4 +47,22 @@ def repeat_places(counts: Array, total: int) -> Array:
     return np.arange(counts.size).repeat(counts)
 
 
-KERNELS = {"searchsorted": searchsorted, "repeat_places": repeat_places, "histogram": histogram}
+def bincount(a: Array, size: int) -> Array:
+    """How often each of `size` numbers occurs in a vector."""
+    return np.bincount(a, minlength=size)
+
+
+def one_hot(a: Array, classes: int) -> Array:
+    """A one at the place of each number along a new last dimension."""
+    out = np.zeros((*a.shape, classes), np.int64)
+    np.put_along_axis(out, a[..., None], 1, -1)
+    return out
+
+
+KERNELS = {
+    "searchsorted": searchsorted,
+    "repeat_places": repeat_places,
+    "histogram": histogram,
+    "bincount": bincount,
+    "one_hot": one_hot,
+}

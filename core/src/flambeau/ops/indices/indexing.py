@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
-from flambeau._autograd.modes import no_grad
+from flambeau._autograd.modes import no_grad, recording
+from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
     broadcast_shapes,
@@ -19,7 +20,7 @@ from flambeau._dispatch.arguments import (
     is_within,
     need_tensor,
 )
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._dispatch.keywords import documented
 from flambeau._dispatch.promotion import fitting, python_number
 from flambeau._tensor.printing import named_tuple
@@ -422,13 +423,40 @@ def nonzero(
     tensor([[1],
             [2]])
     """
-    x = need_tensor(input, "nonzero", "input")
+    x = input if type(input) is Tensor else need_tensor(input, "nonzero", "input")
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-        x = x.reshape((1,)) if x.dim() == 0 else x
+        x = x if x._a.shape else x.reshape((1,))
         return tuple(_nonzero.run(x).unbind(1))
-    return deliver(_nonzero.run(x), out, input, exact=True, share="nothing")
+    found = _nonzero.run(x)
+    return found if out is None else deliver(found, out, input, exact=True, share="nothing")
+
+
+def places_of_true(mask: Tensor, rank: int) -> tuple[Tensor, ...]:
+    """Where a mask holds: a vector of indices for each of its dimensions."""
+    found = _nonzero.run(mask)
+    be, a = found._be, found._a
+    count = slice(0, a.shape[0], 1)
+    if rank == 1:
+        return (wrap(be, be.part(a, (count, 0)), D.int64),)
+    return tuple([wrap(be, be.part(a, (count, i)), D.int64) for i in range(rank)])
+
+
+def flat_selection(x: Tensor, mask: Tensor) -> Tensor | None:
+    """What a mask of the first dimensions selects, these seen as one; None where they are not.
+
+    They are where both are row-major, there is no history to be kept, and nobody looks on.
+    """
+    be, a, m = x._be, x._a, mask._a
+    if not be.strided or _dispatch.modes or (x._rg and recording() and x.requires_grad):
+        return None
+    is_contiguous = be.backend.is_contiguous
+    if not (is_contiguous(a) and is_contiguous(m)):
+        return None
+    count = prod(m.shape)
+    flat = wrap(be, be.view(a, (count, *a.shape[len(m.shape) :])), x.dtype)
+    return _index.run(flat, places_of_true(wrap(be, be.view(m, (count,)), D.bool_), 1))
 
 
 @public
@@ -499,6 +527,17 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     """
     need_tensor(input, "masked_select", "input")
     need_tensor(mask, "masked_select", "mask")
+    if (
+        out is None
+        and mask.dtype is D.bool_
+        and mask._be is input._be
+        and (form := mask._a.shape)
+        and form == input._a.shape
+    ):
+        if len(form) == 1:
+            return _index.run(input, places_of_true(mask, 1))
+        if (found := flat_selection(input, mask)) is not None:
+            return found
     if mask.dtype not in (D.bool_, D.uint8):
         raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
     shape = broadcast_shapes(tuple(input._a.shape), tuple(mask._a.shape))
@@ -525,7 +564,8 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([1, 4])
     """
     need_tensor(index, "take", "index")
-    flat = need_tensor(input, "take", "input").reshape((-1,))
+    x = need_tensor(input, "take", "input")
+    flat = x if len(x._a.shape) == 1 else x.reshape((-1,))
     if index.dtype is not D.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype}")
     n = flat.numel()
@@ -533,7 +573,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         raise IndexError("take(): tried to take from an empty tensor")
     i = wrapped_index(index, n, "take")
     return deliver(
-        _index.run(flat, (i.reshape((-1,)),)).reshape(tuple(i._a.shape)),
+        _index.run(flat, (i,)) if i._a.shape else _index.run(flat, (i.reshape((1,)),)).reshape(()),
         out,
         input,
         index,

@@ -19,7 +19,12 @@ from flambeau._writes import inplace as _inplace
 from flambeau._writes.inplace import scalar_for
 from flambeau.ops.creation.creation import from_data
 from flambeau.ops.declaration.table import OPS
-from flambeau.ops.indices.indexing import indexed_shape, wrapped_index
+from flambeau.ops.indices.indexing import (
+    flat_selection,
+    indexed_shape,
+    places_of_true,
+    wrapped_index,
+)
 from flambeau.ops.shapes.movement import apply_view
 
 
@@ -98,7 +103,7 @@ def split_index(x: Tensor, key: object) -> tuple[tuple[Any, ...], list[Any] | No
                     items.append(None)
                     tensors.append(_vector(x, [0] if k.item() else []))
                     continue
-                for part in _places(cast(k, D.bool_), k.dim()):
+                for part in places_of_true(cast(k, D.bool_), k.dim()):
                     items.append(slice(0, shape[d], 1))
                     tensors.append(part)
                     d += 1
@@ -270,8 +275,10 @@ def getitem(x: Tensor, key: object) -> Tensor:
     if type(key) is Tensor and key._be is x._be and (form := key._a.shape):
         shape = x._a.shape
         if key.dtype is D.bool_:
-            if form == shape[: len(form)]:
-                return OPS["index"].run(x, _places(key, len(form)))
+            if form == shape[: (rank := len(form))]:
+                if rank > 1 and (found := flat_selection(x, key)) is not None:
+                    return found
+                return OPS["index"].run(x, places_of_true(key, rank))
         elif key.dtype is D.int64 and shape:
             return OPS["index"].run(x, (wrapped_index(key, shape[0], "index", 0),))
     if (plain := _plain_items(key if type(key) is tuple else (key,), x._a.shape)) is not None:
@@ -308,16 +315,6 @@ def _indices_alone(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor | None, ...]
     return _dense(
         [None if k is None else wrapped_index(k, shape[d], "index", d) for d, k in enumerate(found)]
     )
-
-
-def _places(mask: Tensor, rank: int) -> tuple[Tensor, ...]:
-    """Where a mask holds: a vector of indices for each of its dimensions."""
-    found = OPS["nonzero"].run(mask)
-    be, a = found._be, found._a
-    count = slice(0, a.shape[0], 1)
-    if rank == 1:
-        return (wrap(be, be.part(a, (count, 0)), D.int64),)
-    return tuple([wrap(be, be.part(a, (count, i)), D.int64) for i in range(rank)])
 
 
 def _trivial(items: tuple[Any, ...], shape: tuple[int, ...]) -> bool:

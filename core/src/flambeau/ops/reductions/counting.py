@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Literal, overload
 
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import dim_of, need_tensor
-from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._dispatch.arguments import dim_of, is_within, need_tensor
+from flambeau._dispatch.dispatch import cast, out_of_memory, wrap
 from flambeau._dispatch.promotion import result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -20,6 +21,9 @@ from flambeau.ops.declaration.namespace import TENSORS
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.elementwise import eq, ne, where
+
+_MOST = (1 << 63) // 8 - 1
+"""Counts of which memory can be asked for."""
 
 _ALL_PAIRS = 1 << 14
 """Comparisons up to which `isin` makes them all, which is faster than sorting."""
@@ -106,8 +110,15 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if x.dtype.category != 1:
         raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype}')
     x = cast(x, D.int64)
-    n, item = x.numel(), x._be.backend.item
-    if x.dim() != 1 or (n and item(OPS["amin"].run(x, (0,), False)._a) < 0):
+    shape, item = x._a.shape, x._be.backend.item
+    n, size = math.prod(shape), 0
+    if n and len(shape) == 1:
+        size = int(item(OPS["amax"].run(x, (0,), False)._a)) + 1
+    if (most := max(size, minlength)) > _MOST:
+        raise out_of_memory("bincount", MemoryError(), (x, most))
+    if len(shape) != 1 or (
+        n and not is_within(x, size) and item(OPS["amin"].run(x, (0,), False)._a) < 0
+    ):
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs, got {x.dim()} dimensions"
         )
@@ -116,14 +127,43 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             "weights should be 1-d and have the same length as input, got shapes "
             f"{list(weights.shape)} and {list(x.shape)}"
         )
+    size = max(size, operator.index(minlength))
     if weights is None or not n:  # without elements PyTorch does not look at the weights
-        values = filled((n,), 1, D.int64, x._be)
-    else:
-        values = weights.detach()
-        values = values if values.dtype is D.float32 else cast(values, D.float64)
-    size = int(item(OPS["amax"].run(x, (0,), False)._a)) + 1 if n else 0
-    counts = filled((max(size, minlength),), 0, values.dtype, values._be)
+        return _bincount.run(x, size)
+    values = weights.detach()
+    values = values if values.dtype is D.float32 else cast(values, D.float64)
+    counts = filled((size,), 0, values.dtype, values._be)
     return OPS["scatter_add"].run(counts, 0, x, values)
+
+
+@composite(out=D.int64, differentiable=False)
+def _bincount(self: Tensor, size: int) -> Tensor:
+    """How often each of `size` numbers occurs in a vector, which has no others."""
+    counts, one = self.new_zeros((size,)), self.new_ones(tuple(self.shape))
+    return OPS["scatter_add"](counts, 0, self, one)
+
+
+@composite(out=D.int64, differentiable=False)
+def _one_hot(self: Tensor, classes: int) -> Tensor:
+    """A one at the place of each number along a new last dimension; the numbers are in range."""
+    return cast(self.unsqueeze(-1) == arange(classes, device=self.device), D.int64)
+
+
+@_bincount.samples(D.int64)
+def _(S):
+    return [
+        S.Sample((S.Arr((9,), D.int64, low=0, high=4), 5), "of nine"),
+        S.Sample((S.Arr((0,), D.int64), 2), "of none"),
+    ]
+
+
+@_one_hot.samples(D.int64)
+def _(S):
+    return [
+        S.Sample((S.Arr((7,), D.int64, low=0, high=4), 5), "of a vector"),
+        S.Sample((S.Arr((2, 3), D.int64, low=0, high=2), 3), "of a matrix"),
+        S.Sample((S.Arr((0, 2), D.int64), 3), "of none"),
+    ]
 
 
 def _runs(
@@ -376,6 +416,14 @@ def searchsorted(
     >>> fb.searchsorted(fb.tensor([1, 3, 5]), fb.tensor([3, 6]))
     tensor([1, 3])
     """
+    if (
+        type(sorted_sequence) is Tensor is type(input)
+        and len(sorted_sequence._a.shape) == 1 == len(input._a.shape)
+        and sorted_sequence.dtype is input.dtype
+        and sorter is side is out is None
+        and not out_int32
+    ):
+        return _searchsorted.run(sorted_sequence, input, right)
     edges = need_tensor(sorted_sequence, "searchsorted", "sorted_sequence")
     edges = edges.detach() if edges._rg else edges
     if side not in (None, "left", "right"):

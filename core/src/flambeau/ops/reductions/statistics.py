@@ -238,7 +238,9 @@ def _medians(name: str, kind: Any, input: Tensor, dim: int | None, keepdim: bool
         if not input.dtype.is_floating_point:
             return deliver(input.new_full((), _lowest(input)), out, input)
         return deliver(input.sum() * math.nan, out, input)
-    return deliver(_median(input.reshape(-1), name == "nanmedian"), out, input)
+    flat = input if len(input._a.shape) == 1 else input.reshape(-1)
+    found = _median.run(flat, name == "nanmedian")
+    return found if out is None else deliver(found, out, input)
 
 
 def _lowest(x: Tensor) -> int:

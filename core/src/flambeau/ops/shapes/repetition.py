@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
     dim_of,
@@ -65,14 +66,16 @@ def repeat_interleave(
     >>> fb.repeat_interleave(fb.tensor([1, 2]), fb.tensor([2, 1]))
     tensor([1, 1, 2])
     """
-    x = need_tensor(input, "repeat_interleave", "input")
+    x = input if type(input) is Tensor else need_tensor(input, "repeat_interleave", "input")
     if repeats is None:
         return _interleaved(x, output_size)
+    rank = len(x._a.shape)
     if dim is None:
-        x, dim = x.reshape(-1), 0
-    d = dim_of(dim, x.dim())
-    x = x.reshape(1) if x.dim() == 0 else x
-    n = x.shape[d]
+        x, d = x if rank == 1 else x.reshape(-1), 0
+    else:
+        d = dim_of(dim, rank)
+        x = x if rank else x.reshape(1)
+    n = x._a.shape[d]
     if isinstance(repeats, (list, tuple)):
         repeats = tensor(list(repeats), dtype=D.int64, device=x.device)
     if not isinstance(repeats, Tensor):
@@ -86,15 +89,20 @@ def repeat_interleave(
         # A copy also where one view would do: of a single entry, or repeated once.
         repeated = x.unsqueeze(d + 1).expand(shape)
         return repeated.clone(memory_format=contiguous_format).reshape(merged)
-    if repeats.dim() > 1:
-        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-    if repeats.numel() != n and repeats.numel() != 1:
-        raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{repeats.numel()} and input.size({d}) = {n}"
-        )
-    counts = repeats.reshape(-1).expand(n)
-    return x.index_select(d, _interleaved(counts, output_size))
+    shape = repeats._a.shape
+    if shape != (n,):
+        if len(shape) > 1:
+            raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+        if repeats.numel() != 1:
+            raise RuntimeError(
+                f"repeats must have the same size as input along dim, but got repeats.size(0) = "
+                f"{repeats.numel()} and input.size({d}) = {n}"
+            )
+        repeats = repeats.reshape(-1).expand(n)
+    places = _interleaved(repeats, output_size)
+    if len(x._a.shape) > 1 or places.dtype is not D.int64 or places._be is not x._be:
+        return x.index_select(d, places)
+    return OPS["index"].run(x, (places,))  # they are in range
 
 
 @lru_cache(maxsize=64)
@@ -112,15 +120,24 @@ def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
             f"repeat_interleave: counts of dtype {counts.dtype} are not implemented; use int64 or "
             "int32"
         )
+    be = counts._be
+    alone = getattr(be.repeat_places, "alone", None)
+    if alone is not None and not _dispatch.modes and (found := alone(counts._a)) is not None:
+        _need_size(output_size, found.shape[0])
+        return wrap(be, found, D.int64)
     if counts.numel() == 0:
         return cast(counts, counts.dtype)
     are_counts = counts.dtype is D.int64 and is_within(counts, _MOST)
     if not are_counts and int(counts.amin().item()) < 0:
         raise RuntimeError("repeats can not be negative")
     total = int(counts.sum().item())
-    if output_size is not None and output_size != total:
-        raise RuntimeError(f"allocated size does not match required size: {output_size} != {total}")
+    _need_size(output_size, total)
     return cast(_repeat_places.run(cast(counts, D.int64), total), counts.dtype)
+
+
+def _need_size(wanted: int | None, total: int) -> None:
+    if wanted is not None and wanted != total:
+        raise RuntimeError(f"allocated size does not match required size: {wanted} != {total}")
 
 
 @composite(out=D.int64, differentiable=False)

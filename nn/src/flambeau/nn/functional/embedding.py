@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
+
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import whole_number
 from flambeau.overrides import checked, takes_as_annotated
 
+_ONE_HOT = fb.ops.one_hot
 _MOST = (1 << 63) - 1  # that an int64 may be
 _FEW = 1 << 12  # elements of a result, up to which comparing every class is quickest
 
@@ -179,15 +182,22 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
     elif num_classes == -1 or tensor.device.type == "cpu":  # else `scatter` looks, without a wait
-        text = "Class values must be non-negative, got {index}."
-        checked(tensor, _MOST, RuntimeError, text, (), allowed=_MOST)
         if num_classes == -1:
+            _need_no_negative(tensor)
             num_classes = int(tensor.max()) + 1
         else:
             text = "Class values must be smaller than num_classes: got {index} of {}."
-            checked(tensor, max(num_classes, 0), RuntimeError, text, (num_classes,))
-        if tensor.numel() * num_classes <= _FEW:
-            classes = fb.arange(num_classes, device=tensor.device)
-            return (tensor.unsqueeze(-1) == classes).long()
+            try:
+                checked(tensor, max(num_classes, 0), RuntimeError, text, (num_classes,))
+            except RuntimeError:
+                _need_no_negative(tensor)
+                raise
+        if tensor.device.type == "cpu" or tensor.numel() * num_classes <= _FEW:
+            return _ONE_HOT.run(tensor, operator.index(num_classes))
     result = fb.zeros((*tensor.shape, num_classes), dtype=fb.int64, device=tensor.device)
     return result.scatter(-1, tensor.unsqueeze(-1), 1)
+
+
+def _need_no_negative(classes: Tensor) -> None:
+    text = "Class values must be non-negative, got {index}."
+    checked(classes, _MOST, RuntimeError, text, (), allowed=_MOST)
