@@ -417,7 +417,8 @@ def searchsorted(
     tensor([1, 3])
     """
     if (
-        type(sorted_sequence) is Tensor is type(input)
+        type(sorted_sequence) is Tensor
+        and type(input) is Tensor
         and len(sorted_sequence._a.shape) == 1 == len(input._a.shape)
         and sorted_sequence.dtype is input.dtype
         and sorter is side is out is None
