@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._types.dtype import bool_, complex64
 from flambeau.testing.sample_arrays import Arr, Sample
 from flambeau.testing.sample_primitives import indices
 
@@ -120,8 +121,22 @@ _COLUMNS: list[tuple[str, Shape, Shape, tuple[Any, ...]]] = [
 ]
 
 FOLD = {
-    "im2col": [Sample((Arr(i), *how), name, True) for name, i, _, how in _COLUMNS],
-    "col2im": [Sample((Arr(c), i[2:], *how), name, True) for name, i, c, how in _COLUMNS],
+    "im2col": [
+        *[Sample((Arr(i), *how), name, True) for name, i, _, how in _COLUMNS],
+        *[
+            Sample((Arr(i, dtype), *how), f"{name}, {dtype.name}")
+            for dtype in (bool_, complex64)
+            for name, i, _, how in _COLUMNS
+        ],
+    ],
+    "col2im": [
+        *[Sample((Arr(c), i[2:], *how), name, True) for name, i, c, how in _COLUMNS],
+        *[
+            Sample((Arr(c, dtype), i[2:], *how), f"{name}, {dtype.name}")
+            for dtype in (bool_, complex64)
+            for name, i, c, how in _COLUMNS
+        ],
+    ],
 }
 
 _READS: list[tuple[str, int, Any, Any]] = [

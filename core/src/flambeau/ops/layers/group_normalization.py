@@ -215,7 +215,7 @@ def rms_norm(
 
     Raises:
         RuntimeError: the shapes do not fit.
-        NotImplementedError: the dtype is not floating.
+        NotImplementedError: the dtype is neither floating nor complex.
 
     >>> import flambeau as fb
     >>> fb.rms_norm(fb.tensor([[1.0, 7.0]]), [2])
@@ -241,7 +241,8 @@ def rms_norm(
             f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got "
             f"input of size{list(x.shape)}"
         )
-    need_floating(x, "rms_norm", "input")
+    if not x.dtype.is_complex:
+        need_floating(x, "rms_norm", "input")
     y = wide(x)
     least = flambeau.finfo(y.dtype).eps if eps is None else eps
     dims = tuple(range(x.dim() - len(shape), x.dim()))

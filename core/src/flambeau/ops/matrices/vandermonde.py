@@ -31,7 +31,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     n = x.shape[0] if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
-    if x.dtype is D.bool_:
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
         x = cast(x, D.int64)
     result = x.new_empty((x.shape[0], n))  # refuses what has no room, before the columns are made
     if not n:

@@ -139,11 +139,11 @@ def adaptive_max_pool3d(
 def _means(where: str, input: Tensor, output_size: object, rank: int) -> Tensor:
     x = need_tensor(input, where, "input")
     size = _checked(where, x, output_size, rank)
+    first = x.dim() - rank
+    if max(size) == min(size) == 1:  # of complex numbers as well
+        return x.mean(tuple(range(first, x.dim())), True)
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
-    first = x.dim() - rank
-    if rank > 1 and max(size) == min(size) == 1:
-        return x.mean(tuple(range(first, x.dim())), True)
     if rank == 2 and all(n and x.shape[first + d] % n == 0 for d, n in enumerate(size)):
         kernel = x.shape[-2] // size[0], x.shape[-1] // size[1]
         return avg_pool2d(x, kernel)

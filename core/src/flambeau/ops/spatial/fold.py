@@ -89,7 +89,7 @@ def im2col(
 
     Raises:
         RuntimeError: shapes or settings do not fit; says which.
-        NotImplementedError: the dtype is not floating.
+        NotImplementedError: the dtype is an integral one.
 
     >>> import flambeau as fb
     >>> fb.im2col(fb.arange(6.0).reshape(1, 2, 3), (2, 2))
@@ -131,7 +131,7 @@ def col2im(
 
     Raises:
         RuntimeError: shapes or settings do not fit; says which.
-        NotImplementedError: the dtype is not floating.
+        NotImplementedError: the dtype is an integral one.
 
     >>> import flambeau as fb
     >>> fb.col2im(fb.ones(2, 2), (1, 3), (1, 2))
@@ -187,5 +187,5 @@ def _named(how: Sequence[Sizes]) -> str:
 
 
 def _check_dtype(where: str, x: Tensor) -> None:
-    if not x.dtype.is_floating_point:
+    if not (x.dtype.is_floating_point or x.dtype.is_complex or x.dtype is D.bool_):
         raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
