@@ -312,8 +312,26 @@ def test_numbers_and_texts_that_differ_are_told_apart_after_many_calls():
             assert scripted(x, by, n, how, shift).tolist() == [expected] * 2
 
 
+def test_a_module_s_calls_are_repeats_from_the_first_that_a_plan_was_made_for():
+    class Own(nn.Linear):  # modules of one class share their plans
+        def forward(self, x):
+            return fb.tanh(x @ self.weight.T + self.bias)
+
+    scripted, x = fb.jit.script(Own(3, 2)), fb.randn(4, 3)
+    with fb.no_grad():
+        expected = repeated(scripted, x)
+        ((plan,),) = plans_of(scripted.forward)
+        runs = plan.runs
+        for found in repeated(scripted, x):
+            assert fb.equal(found, expected[0])
+    assert plan.runs == runs + CALLS
+
+
 def test_weights_that_were_replaced_are_let_go_of():
-    net = nn.Linear(3, 2)
+    class Own(nn.Linear):
+        pass
+
+    net = Own(3, 2)
     scripted = fb.jit.script(net)
     with fb.no_grad():
         repeated(scripted, fb.randn(4, 3))

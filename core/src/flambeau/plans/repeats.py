@@ -93,6 +93,7 @@ class Repeat:
         self.tensors: list[str] = []
         self.names: list[tuple[str, str]] = []
         self._parameters(paths or (), held)
+        self.hold(held)
         for at, value in enumerate(given):
             self._argument(f"x{at}", value)
         others = [f"x{at}" for at in range(len(given))]
