@@ -14,6 +14,15 @@ import flambeau as fb
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
 SOURCES = {
+    "slices of generated sources": """
+def f(x: Tensor, n: int):
+    s = slice(1)
+    x[..., slice(0, 1, None)] += n
+    x[slice(None, 1), 0] = 7
+    sizes = x.shape[slice(None, -1, None)] + [n]
+    parts = (x[slice(None, 2), slice(None, None, 2)], x[s, s], x[..., s], x[s, [0, 1]])
+    return parts[slice(0, 3)], x[..., 0], sizes, "abcd"[slice(n, 3)], parts[3]
+""",
     "branches": """
 def f(x, n: int):
     if n > 2:
@@ -132,12 +141,30 @@ def test_sources_have_the_types_and_results_of_pytorch(name):
         assert plain(again.f(fb.tensor(data), n)) == found
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_what_fx_writes_of_indices_is_scripted():
+    def taken(x):
+        return x[..., :1] + x[1:, ..., None].sum(), x[:, ..., 0], x[0].expand(x.shape[1:])
+
+    data = [[1.0, -2.0, 3.0], [4.0, 5.5, -6.0]]
+    found = [
+        library.jit.script(library.fx.symbolic_trace(taken))(library.tensor(data))
+        for library in (fb, torch)
+    ]
+    assert plain(found[0]) == plain(found[1])
+
+
 def _compile(source):
     torch = fb  # noqa: F841 - the sources name it
     return fb.jit.CompilationUnit(source)
 
 
 REFUSED = {
+    "a slice as a value": "def f(x: Tensor):\n    return slice(1, 2)\n",
+    "a slice of nothing": "def f(x: Tensor):\n    return x[slice()]\n",
+    "a slice of four numbers": "def f(x: Tensor):\n    return x[slice(1, 2, 3, 4)]\n",
+    "a slice by names": "def f(x: Tensor):\n    return x[slice(stop=2)]\n",
+    "a slice of a list that is written": "def f(x: List[int]):\n    x[slice(1)] = [2]\n",
     "a name that is not there": "def f(x):\n    return x + missing\n",
     "types of two branches": (
         "def f(x, n: int):\n    if n > 1:\n        a = 1\n    else:\n        a = 'a'\n"

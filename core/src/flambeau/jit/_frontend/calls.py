@@ -15,6 +15,7 @@ from flambeau.jit._frontend.match import call_op, convert
 from flambeau.jit._frontend.state import Compilation
 from flambeau.jit._frontend.values import (
     DTYPE_METHODS,
+    Bounds,
     Builtin,
     EnumRef,
     ExceptionRef,
@@ -56,7 +57,7 @@ def special_objects() -> dict[int, str]:
         for name in (
             "print isinstance hasattr getattr len range enumerate zip list tuple dict int float "
             "bool str complex min max abs sum round sorted all any ord chr hex oct bin divmod pow "
-            "hash super type reversed iter set map filter id"
+            "hash super type reversed iter set map filter id slice"
         ).split()
     }
     for name in (
@@ -327,6 +328,19 @@ def _cast(c: Compilation, node: ast.Call, called: Special, hint: Type | None) ->
     return call_op(c, f"aten::{_CASTS[called.name]}", args, kwargs, at=node)
 
 
+def _slice(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+    if node.keywords:
+        c.fail(node, "Slice does not accept any keyword arguments")
+    given, _ = arguments(c, node)
+    if not 1 <= len(given) <= 3:
+        c.fail(node, f"slice accepts exactly 1, 2 or 3 arguments, got: {len(given)}")
+    start, end, step = (
+        None if each is None or each.type() is T.NONE else each
+        for each in ([None, *given, None] if len(given) == 1 else [*given, None])[:3]
+    )
+    return Bounds(start, end, step)
+
+
 def _len(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
     of = expression(c, _one(c, node, "len"))
     if not isinstance(of, Value):
@@ -500,6 +514,7 @@ _FORMS: dict[str, Callable[..., Any]] = {
     "str": _cast,
     "complex": _cast,
     "len": _len,
+    "slice": _slice,
     "list": _list,
     "tuple": _tuple,
     "dict": _dict,

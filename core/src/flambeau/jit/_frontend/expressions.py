@@ -10,7 +10,14 @@ from flambeau.jit import _types as T
 from flambeau.jit._frontend.conditions import Truth, compare_nodes, condition, merged
 from flambeau.jit._frontend.match import call_op, convert, unpack
 from flambeau.jit._frontend.state import Compilation, Frame
-from flambeau.jit._frontend.values import Many, Special, as_value, tuple_item, value_attribute
+from flambeau.jit._frontend.values import (
+    Bounds,
+    Many,
+    Special,
+    as_value,
+    tuple_item,
+    value_attribute,
+)
 from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType, Type
@@ -360,31 +367,47 @@ def _subscript(c: Compilation, node: ast.Subscript, hint: Type | None) -> Value 
 def _pick(c: Compilation, node: ast.AST, parts: list[Any] | None, at: ast.expr) -> Value | Sugar:
     if parts is None:
         c.fail(node, "this cannot be subscripted")
-    if isinstance(at, ast.Slice):
-        return Many(parts[_static_slice(c, at)])
-    index = constant_int(c, at)
+    found = _part(c, at)
+    if isinstance(found, ast.Slice | Bounds):
+        return Many(parts[_static_slice(c, at, found)])
+    index = _number(found if isinstance(found, Value) else value(c, at))
     if index is None or not -len(parts) <= index < len(parts):
         c.fail(node, "the index of what is no list has to be a constant within its range")
     return parts[index]
 
 
-def constant_int(c: Compilation, node: ast.expr) -> int | None:
-    """The number that an expression is, if it is a constant."""
-    found = value(c, node)
+def _number(found: Value) -> int | None:
+    """The number that a value is, if it is a constant."""
     number = found.toIValue()
     return number if isinstance(number, int) else None
 
 
-def _static_slice(c: Compilation, at: ast.Slice) -> slice:
-    bounds = [None if each is None else constant_int(c, each) for each in _bounds(at)]
-    for each, found in zip(_bounds(at), bounds, strict=True):
-        if each is not None and found is None:
-            c.fail(each, "tuple slice indices must be integer constants")
+def _part(c: Compilation, at: ast.expr) -> ast.Slice | ast.Constant | Bounds | Value:
+    """A part of an index: as it is written where that says all, or what it is."""
+    if isinstance(at, ast.Slice) or (isinstance(at, ast.Constant) and at.value in (None, ...)):
+        return at
+    found = expression(c, at)
+    return found if isinstance(found, Bounds) else as_value(c, at, found)
+
+
+def _static_slice(c: Compilation, node: ast.AST, at: ast.Slice | Bounds) -> slice:
+    bounds: list[int | None] = []
+    for each in _bounds(at):
+        bounds.append(None if each is None else _number(_made(c, each)))
+        if each is not None and bounds[-1] is None:
+            c.fail(node, "tuple slice indices must be integer constants")
     return slice(*bounds)
 
 
-def _bounds(at: ast.Slice) -> tuple[ast.expr | None, ast.expr | None, ast.expr | None]:
+def _bounds(at: ast.Slice | Bounds) -> tuple[ast.expr | Value | None, ...]:
+    """The start, the end and the step of a slice; what is not given is None."""
+    if isinstance(at, Bounds):
+        return at.start, at.end, at.step
     return at.lower, at.upper, at.step
+
+
+def _made(c: Compilation, each: ast.expr | Value) -> Value:
+    return each if isinstance(each, Value) else value(c, each)
 
 
 def subscript(c: Compilation, node: ast.AST, of: Value, at: ast.expr) -> Value | Sugar:
@@ -401,13 +424,14 @@ def subscript(c: Compilation, node: ast.AST, of: Value, at: ast.expr) -> Value |
         if kind.is_module and (parts := module_members(c, node, of)) is not None:
             return _pick(c, node, parts, at)
         return _magic(c, node, of, "__getitem__", [value(c, at)])
+    part = at if isinstance(at, ast.Tuple) else _part(c, at)
     if kind.kind == "Tuple":
-        if isinstance(at, ast.Slice):
-            parts = unpack(c, of)[_static_slice(c, at)]
+        if isinstance(part, ast.Slice | Bounds):
+            parts = unpack(c, of)[_static_slice(c, at, part)]
             return c.emit(
                 "prim::TupleConstruct", parts, T.tuple_of(*(p.type() for p in parts)), at=node
             )
-        index = value(c, at)
+        index = part if isinstance(part, Value) else value(c, at)
         number = index.toIValue()
         if not isinstance(number, int):
             if len(set(kind.args)) == 1 and index.type() is T.INT:
@@ -419,24 +443,23 @@ def subscript(c: Compilation, node: ast.AST, of: Value, at: ast.expr) -> Value |
         if not -len(kind.args) <= number < len(kind.args):
             c.fail(node, f"Tuple index out of range: {number} of {len(kind.args)}")
         return tuple_item(c, node, of, number % len(kind.args))
-    if isinstance(at, ast.Slice):
-        return call_op(c, "aten::slice", [of, *_slice_bounds(c, node, at)], at=node)
+    if isinstance(part, ast.Slice | Bounds):
+        return call_op(c, "aten::slice", [of, *_slice_bounds(c, node, part)], at=node)
     if isinstance(at, ast.Tuple):
         c.fail(at, f"cannot index {kind.annotation} with several indices")
     if kind.kind == "Optional":
         c.fail(node, f"'{kind.annotation}' object is not subscriptable")
-    return call_op(c, "aten::__getitem__", [of, value(c, at)], at=node)
+    index = part if isinstance(part, Value) else value(c, at)
+    return call_op(c, "aten::__getitem__", [of, index], at=node)
 
 
-def _slice_bounds(c: Compilation, node: ast.AST, at: ast.Slice) -> list[Value]:
-    none = [c.constant(None, T.NONE, node) if each is None else None for each in _bounds(at)[:2]]
-    start, end = (
-        made if each is None or made is not None else value(c, each)
-        for each, made in zip(_bounds(at)[:2], none, strict=True)
-    )
-    step = c.constant(1, T.INT, node) if at.step is None else value(c, at.step)
-    assert start is not None and end is not None
-    return [start, end, step]
+def _slice_bounds(c: Compilation, node: ast.AST, at: ast.Slice | Bounds) -> list[Value]:
+    *ends, step = _bounds(at)
+    none = [c.constant(None, T.NONE, node) for each in ends if each is None]
+    return [
+        *(none.pop(0) if each is None else _made(c, each) for each in ends),
+        c.constant(1, T.INT, node) if step is None else _made(c, step),
+    ]
 
 
 def _index_tensor(c: Compilation, node: ast.AST, of: Value, at: ast.expr) -> Value:
@@ -459,14 +482,7 @@ def index_view(
     c: Compilation, node: ast.AST, of: Value, parts: list[ast.expr]
 ) -> tuple[Value, list[Value | None]]:
     """The view that slices and numbers of an index give, and the tensors that are left of it."""
-    known: list[tuple[ast.expr, Any]] = []
-    for part in parts:
-        if isinstance(part, ast.Slice) or (
-            isinstance(part, ast.Constant) and part.value in (None, ...)
-        ):
-            known.append((part, part))
-        else:
-            known.append((part, value(c, part)))
+    known: list[tuple[ast.expr, Any]] = [(part, _part(c, part)) for part in parts]
     dim, tensors = 0, {}
     for at, (part, found) in enumerate(known):
         if isinstance(part, ast.Constant) and part.value is Ellipsis:
@@ -490,7 +506,7 @@ def index_view(
             tensors[dim] = _index_value(c, part, found)
             dim += 1
         else:
-            bounds = _slice_bounds(c, node, part)  # type: ignore[arg-type]
+            bounds = _slice_bounds(c, node, found)
             of = call_op(c, "aten::slice", [of, c.constant(dim, T.INT, node), *bounds], at=node)
             dim += 1
     if not tensors:
@@ -519,7 +535,7 @@ def _from_the_end(
         elif isinstance(found, Value):
             c.fail(part, "tensors after an ellipsis are not supported in an index")
         else:
-            bounds = _slice_bounds(c, node, part)  # type: ignore[arg-type]
+            bounds = _slice_bounds(c, node, found)
             of = call_op(c, "aten::slice", [of, c.constant(dim, T.INT, node), *bounds], at=node)
             dim -= 1
     if not tensors:

@@ -611,6 +611,18 @@ def _find(tree: ast.Module, fn: Callable[..., Any]) -> ast.FunctionDef:
     raise CompilationError(f"the source of {fn.__name__!r} has no definition of it")
 
 
+class _Dots(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id != "Ellipsis" or not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(ast.Constant(...), node)
+
+
+def _dotted(tree: ast.Module, text: str) -> ast.Module:
+    """A tree with ``...`` for ``Ellipsis``, which generated sources write."""
+    return _Dots().visit(tree) if "Ellipsis" in text else tree
+
+
 def parse(text: str, source: Source, exact: bool = False) -> ast.Module:
     """The syntax tree of a source, with comments that are types.
 
@@ -628,9 +640,9 @@ def parse(text: str, source: Source, exact: bool = False) -> ast.Module:
     noted = re.sub(r"#(?! type:)(\s*)type:", r"#\1tipe:", text)
     try:
         try:
-            return ast.parse(noted, type_comments=True)
+            return _dotted(ast.parse(noted, type_comments=True), text)
         except SyntaxError:
-            tree = ast.parse(text)
+            tree = _dotted(ast.parse(text), text)
             if exact:
                 raise CompilationError(
                     "Return type line '# type: (...) -> ...' not found on multiline type "

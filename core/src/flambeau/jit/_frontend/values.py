@@ -435,6 +435,15 @@ class Many(Sugar):
         )
 
 
+class Bounds(Sugar):
+    """``slice(start, end, step)``; what is left out is None."""
+
+    what = "Python slice value"
+
+    def __init__(self, start: Value | None, end: Value | None, step: Value | None) -> None:
+        self.start, self.end, self.step = start, end, step
+
+
 class SuperRef(Sugar):
     """``super()`` in a method: the methods of the classes above."""
 
