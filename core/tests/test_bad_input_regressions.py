@@ -377,3 +377,27 @@ def test_counts_of_more_numbers_than_memory_has_are_refused(most):
         fb.tensor([0, most]).bincount()
     with pytest.raises(RuntimeError, match="negative"):
         fb.tensor([-1, 1]).bincount()
+
+
+@pytest.mark.parametrize(
+    ("op", "call"),
+    [
+        ("median_along", lambda x: x.median(1)),
+        ("kthvalue", lambda x: x.kthvalue(1)),
+        ("mode", lambda x: x.mode()),
+        ("ne", lambda x: x.unique_consecutive()),
+        ("nonzero", lambda x: x.unique(return_inverse=True)),
+        ("repeat_places", lambda x: x.unique(dim=0, return_inverse=True)),
+    ],
+)
+def test_errors_of_kernels_that_a_function_calls_itself_are_told_as_the_op_s(
+    op, call, plain, monkeypatch
+):
+    def broken(*args):
+        raise ValueError("no room on the moon")
+
+    x = plain([[3.0, 1.0, 2.0], [1.0, 1.0, 2.0]])
+    call(x)
+    monkeypatch.setattr(x._be, op, broken)
+    with pytest.raises(RuntimeError, match=op):
+        call(x)

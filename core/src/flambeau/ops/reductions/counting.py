@@ -241,13 +241,17 @@ def _unique(
     be, n = x._be, rows._a.shape[0]
     some = (min(n, 1),)
     ones = be.full(some, True, D.bool_), be.full(some, n, D.int64)
-    if _dispatch.modes:  # which see what is done with tensors
+    results: list[Any] = []
+    if not _dispatch.modes:  # which see what is done with tensors
+        where_from = None if order is None else order._a
+        try:
+            found = _runs(be, rows._a, ones, where_from, inverse, counted)
+        except Exception:  # a kernel's own words, which the ops below have better ones for
+            found = []
+        results = [wrap(be, r, D.int64 if i else x.dtype) for i, r in enumerate(found)]
+    if not results:
         given = wrap(be, ones[0], D.bool_), wrap(be, ones[1], D.int64)
         results = _runs(TENSORS, rows, given, order, inverse, counted)
-    else:
-        where_from = None if order is None else order._a
-        found = _runs(be, rows._a, ones, where_from, inverse, counted)
-        results = [wrap(be, r, D.int64 if i else x.dtype) for i, r in enumerate(found)]
     if dim is not None:
         results[0] = results[0].reshape((results[0]._a.shape[0], *rest)).movedim(0, d)
     if inverse and len(shape) != 1:
