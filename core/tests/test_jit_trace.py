@@ -746,3 +746,17 @@ def test_convolutions_are_one_op_in_a_graph_that_is_read(rank, transposed):
     assert found.inputsAt(6).toIValue() is transposed
     assert found.inputsAt(8).toIValue() == 2
     assert [found.inputsAt(at).toIValue() for at in range(9, 13)] == [False, False, True, True]
+
+
+def test_tensors_of_sizes_beside_floats_are_of_the_sizes_of_other_inputs():
+    def corners(x):
+        h, w = x.shape
+        of_floats = fb.tensor([[[0.0, 0], [w - 1, 0.5]], [[h, w], [1, True]]])
+        return of_floats, fb.tensor([h, True, w]), fb.tensor([0, w / 2])
+
+    traced = fb.jit.trace(corners, fb.ones(2, 3))
+    for shape in ((2, 3), (5, 4)):
+        found, expected = traced(fb.ones(shape)), corners(fb.ones(shape))
+        for a, b in zip(found, expected, strict=True):
+            assert a.dtype is b.dtype
+            assert fb.equal(a, b)

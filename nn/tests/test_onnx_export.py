@@ -796,3 +796,40 @@ def test_a_constant_that_is_read_often_is_written_once():
         return x
 
     assert len(exported(program, fb.randn(2, 64))) < 2 * 64 * 64 * 4
+
+
+class Shuffled(nn.Module):
+    """Steps in an order that is drawn, as augmentations take them."""
+
+    def forward(self, x):
+        for at in fb.randperm(3):
+            x = (lambda t: t + 1, lambda t: t * 2, lambda t: t - 3)[at](x)
+        return x
+
+
+@pytest.mark.filterwarnings("ignore::flambeau.jit.TracerWarning")
+def test_what_is_drawn_and_read_by_the_program_alone_is_not_written():
+    for seed in (0, 1):
+        fb.manual_seed(seed)
+        program = fb.jit.trace(Shuffled(), fb.rand(3), check_trace=False)
+        model = onnx.load(io.BytesIO(exported(program, (fb.rand(3),))))
+        kinds = {node.op_type for node in model.graph.node}
+        assert kinds == {"Add", "Constant", "Mul", "Sub"}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: fb.rand_like(x),
+        lambda x: (x, fb.rand(3)),
+        lambda x: x + fb.randn(3, 2).unbind(1)[0],
+        lambda x: fb.rand(2, 3).unbind(0),
+    ],
+)
+def test_what_is_drawn_and_given_is_written(program):
+    class Drawing(nn.Module):
+        def forward(self, x):
+            return program(x)
+
+    model = onnx.load(io.BytesIO(exported(Drawing(), (fb.rand(3),))))
+    assert any(node.op_type.startswith("Random") for node in model.graph.node)

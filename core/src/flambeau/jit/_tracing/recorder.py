@@ -309,6 +309,16 @@ class Recorder(Compilation):
             raise TypeError("a list of values of several types cannot be traced")
         return self.emit("prim::ListConstruct", parts, T.list_of(joined), _open=True)
 
+    def _of_one_kind(self, what: Any, dtype: fb.dtype) -> Value:
+        """Lists of numbers of several kinds, as those of the tensor that is made of them."""
+        if isinstance(what, (list, tuple)):
+            parts = [self._of_one_kind(each, dtype) for each in what]
+            kind = T.list_of(parts[0].type() if parts else T.FLOAT)
+            return self.emit("prim::ListConstruct", parts, kind, _open=True)
+        op, kind = ("aten::Float", T.FLOAT) if dtype.is_floating_point else ("aten::Int", T.INT)
+        value = self.value(what)
+        return value if value.type() is kind else call_op(self, op, [value])
+
     def number(self, op: str, given: Sequence[Any], result: object) -> Any:
         """Note arithmetic of numbers, and give the result its place in the graph."""
         if isinstance(result, bool) or not isinstance(result, (int, float)):
@@ -399,7 +409,11 @@ class Recorder(Compilation):
         if name in ("tensor", "as_tensor") and args and _has_traced(args[0]):
             made = func(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
             given = {"dtype": self.value(made.dtype), "device": self.value(made.device)}
-            self.bind(made, call_op(self, "aten::tensor", [self.value(args[0])], given))
+            try:
+                numbers = self.value(args[0])
+            except TypeError:
+                numbers = self._of_one_kind(args[0], made.dtype)
+            self.bind(made, call_op(self, "aten::tensor", [numbers], given))
             return made
         frame = user_frame(3)
         if frame is not None:

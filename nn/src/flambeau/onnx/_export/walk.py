@@ -73,6 +73,9 @@ RANDOM = frozenset(
     randperm exponential_ random_ poisson""".split()
 )
 
+TAKES_APART = frozenset("aten::unbind prim::ListUnpack prim::TupleUnpack".split())
+"""What stays in a graph for the errors that it may raise."""
+
 RESHAPES = frozenset(
     """view reshape flatten unflatten squeeze unsqueeze view_as reshape_as contiguous detach
     alias ravel _unsafe_view""".split()
@@ -297,7 +300,7 @@ class Walk:
             self.bind(step, self.compute(step, self.example(given, 0)), env)
             return
         inputs = leaves(given)
-        random = bare in RANDOM and _draws(bare, step, given)
+        random = bare in RANDOM and _draws(bare, step, given) and _is_seen(step)
         if bare in ("size", "sym_size", "dim", "numel", "len") and isinstance(given[0], Cell):
             if self.sizes(g, step, bare, given, env):
                 return
@@ -668,6 +671,15 @@ def _draws(bare: str, step: Step, given: list[Any]) -> bool:
     if bare == "rrelu":
         return bool(given[3]) if len(given) > 3 else False
     return True
+
+
+def _is_seen(step: Step) -> bool:
+    """Whether anything reads what a node makes, or what it writes to, but to take it apart."""
+    return step.kind.endswith("_") or any(
+        not isinstance(user, Step) or user.kind not in TAKES_APART or _is_seen(user)
+        for value in step.outputs_
+        for user, _ in value.readers
+    )
 
 
 def _named(schema: Schema | None, args: list[Any]) -> dict[str, Any]:
