@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -101,6 +102,8 @@ LAYOUTS = {
     "sliced": lambda t: t.ones(4, 6)[:, ::2].t(),
     "expanded": lambda t: t.ones(1, 3).expand(4, 3),
     "expanded and transposed": lambda t: t.ones(2, 1, 3).expand(2, 4, 3).permute(2, 1, 0),
+    "turned and repeated": lambda t: t.ones(4, 1, 2).permute(2, 1, 0).expand(2, 3, 4),
+    "repeated and turned": lambda t: t.ones(1, 3, 4, 5).transpose(1, 2).expand(2, 4, 3, 5),
     "channels last": lambda t: t.ones(2, 3, 4, 5).contiguous(memory_format=t.channels_last),
 }
 
@@ -121,6 +124,28 @@ def test_a_tensor_like_another_has_the_order_that_is_asked_for(name: str, order:
         for t in (torch, fb)
     ]
     assert tuple(made[1].stride()) == tuple(made[0].stride())
+
+
+def _order(x: Any) -> list[int]:
+    """The strides along which there is more than one element."""
+    return [step for n, step in zip(x.shape, x.stride(), strict=True) if n > 1]
+
+
+@pytest.mark.parametrize("rank", [2, 3, 4])
+def test_copies_of_what_is_turned_or_repeated_keep_its_order_in_memory(rank: int) -> None:
+    chosen = random.Random(rank)
+    for _ in range(100):
+        made = [chosen.randint(1, 4) for _ in range(rank)]
+        turned = chosen.sample(range(rank), rank)
+        repeated = [chosen.choice((n, 5)) if n == 1 else n for n in (made[d] for d in turned)]
+        pair = [ramp(t, tuple(made)).permute(turned).expand(repeated) for t in (torch, fb)]
+        for kind in ("float32", "float64", "float16", "int64", "bool", "complex64"):
+            theirs, ours = (
+                x.to(getattr(t, kind), copy=True) for t, x in zip((torch, fb), pair, strict=True)
+            )
+            assert (_order(ours), ours.tolist()) == (_order(theirs), theirs.tolist())
+        theirs, ours = (x.clone() for x in pair)
+        assert (_order(ours), ours.tolist()) == (_order(theirs), theirs.tolist())
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

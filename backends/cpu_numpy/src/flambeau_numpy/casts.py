@@ -7,6 +7,7 @@ it by `wide` and `narrow`, programs by the op ``cast``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import gt
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,17 @@ from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.dtypes import BFLOAT16
 from flambeau_numpy.silence import quiet, silent
 
-__all__ = ["HALVES", "compared", "copy_order", "is_half", "narrow", "offer_casts", "recast", "wide"]
+__all__ = [
+    "HALVES",
+    "compared",
+    "copy_order",
+    "is_half",
+    "narrow",
+    "offer_casts",
+    "ordered_copy",
+    "recast",
+    "wide",
+]
 
 Array = np.ndarray[Any, Any]
 Convert = Callable[[Array, np.dtype], Array | None]
@@ -50,6 +61,31 @@ def copy_order(a: Array) -> Literal["C", "K"]:
     return "K"
 
 
+def ordered_copy(a: Array, copy: Callable[[Array], Any] = np.ndarray.copy) -> Any:
+    """``copy(a)``, which is row-major, with the order of the dimensions of `a` in memory instead.
+
+    A dimension along which elements repeat stays where it is; of two with one stride, the longer
+    one varies more slowly.
+    """
+    shape, strides = a.shape, a.strides
+    steps = [step for step in strides if step]
+    if all(map(gt, steps, steps[1:])):
+        return copy(a)
+    order = list(range(a.ndim))
+    for first in reversed(range(a.ndim - 1)):
+        moved = first  # goes to the right past every faster place that belongs before it
+        for at in range(first + 1, a.ndim):
+            one, other = order[moved], order[at]
+            if not (strides[one] and strides[other]):
+                continue
+            if strides[one] > strides[other]:
+                break
+            if strides[one] < strides[other] or shape[one] < shape[other]:
+                order[moved], order[at] = other, one
+                moved = at
+    return copy(a.transpose(order)).transpose(sorted(range(a.ndim), key=order.__getitem__))
+
+
 def is_half(dtype: np.dtype) -> bool:
     """Whether values of `dtype` are computed in float32."""
     return dtype in HALVES
@@ -57,13 +93,15 @@ def is_half(dtype: np.dtype) -> bool:
 
 def _make_astype() -> Callable[[Any, np.dtype], Any]:
     limit, order, half, single, double = THRESHOLD, copy_order, FLOAT16, FLOAT32, FLOAT64
-    make, copyto = empty, np.copyto
+    make, copyto, ordered = empty, np.copyto, ordered_copy
 
     def astype(a: Any, kind: np.dtype) -> Any:
         if kind == half and a.dtype == double:
             a = a.astype(single, order(a))
         if a.nbytes < limit or not a.flags.c_contiguous:
-            return a.astype(kind, order(a))
+            if order(a) == "C":
+                return ordered(a, lambda a: a.astype(kind, "C"))
+            return a.astype(kind, "K")
         out = make(a.shape, kind)
         copyto(out, a, casting="unsafe")
         return out

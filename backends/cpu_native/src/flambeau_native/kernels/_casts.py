@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import FLOATS, WORD, Array, made
-from flambeau_numpy.casts import FLOAT16, copy_order
+from flambeau_numpy.casts import FLOAT16, copy_order, ordered_copy
 from flambeau_numpy.extending import BFLOAT16, THRESHOLD
 
 _LEAST_SINGLE = 32768  # bytes of float32, below which NumPy converts them to float64 as fast
@@ -34,7 +34,7 @@ def convert(a: Array, kind: np.dtype) -> Any:
     ):
         return None
     if not a.flags.c_contiguous:
-        a = a.copy(copy_order(a))
+        a = a.copy("K") if copy_order(a) == "K" else ordered_copy(a)
         if not a.flags.c_contiguous:
             order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
             found = convert(a.transpose(order), kind)

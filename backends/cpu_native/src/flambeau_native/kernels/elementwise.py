@@ -41,7 +41,7 @@ from flambeau_native.kernels._common import (
 )
 from flambeau_native.kernels._writing import writing_kernels
 from flambeau_numpy import pointwise
-from flambeau_numpy.casts import HALVES, copy_order
+from flambeau_numpy.casts import HALVES, copy_order, ordered_copy
 from flambeau_numpy.extending import FOREIGN, FROM_NUMPY, THRESHOLD, TO_NUMPY, empty, empty_like
 from flambeau_numpy.extending.parts import BINARY, ROUNDING, UNARY
 
@@ -129,8 +129,7 @@ def contiguous(a: Array) -> Any:
 def clone(a: Array) -> Any:
     if a.flags.c_contiguous:
         return a.copy() if a.nbytes < THRESHOLD else copied(a)
-    order = copy_order(a)
-    return dense(a) if order == "C" else a.copy(order)
+    return a.copy("K") if copy_order(a) == "K" else ordered_copy(a, dense)
 
 
 def _make_cast() -> Kernel:

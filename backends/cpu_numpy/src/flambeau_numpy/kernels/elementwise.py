@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from flambeau_numpy.allocator import THRESHOLD, empty
-from flambeau_numpy.casts import copy_order, is_half, narrow, recast, wide
+from flambeau_numpy.casts import copy_order, is_half, narrow, ordered_copy, recast, wide
 from flambeau_numpy.dtypes import EIGHTHS, FLOAT8, TO_NUMPY, to_float8
 from flambeau_numpy.kernels.creation import fill
 from flambeau_numpy.pointwise import (
@@ -85,7 +85,7 @@ def cast(a: Array, dtype: DType) -> Array:
 def clone(a: Array) -> Array:
     """A copy with the order of dimensions in memory kept."""
     if a.nbytes < THRESHOLD or not a.flags.c_contiguous:
-        return a.copy(copy_order(a))
+        return a.copy("K") if copy_order(a) == "K" else ordered_copy(a)
     return contiguous(a)
 
 
