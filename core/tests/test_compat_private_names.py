@@ -223,3 +223,20 @@ def test_other_files_have_what_programs_take(torch):
         assert of("distributed.algorithms.ddp_comm_hooks.DDPCommHookType").FP16_COMPRESS
     assert callable(of("distributed.rendezvous.rendezvous"))
     assert of("_jit_internal._qualified_name")(nn.Linear).startswith("__torch__.")
+
+
+def test_the_older_vmap_maps_products_with_a_jacobian_and_lets_nothing_pass(torch):
+    mapped = of("_vmap_internals._vmap")
+    x = fb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (g,) = fb.autograd.grad((x**3).sum(), x, create_graph=True)
+    eye = fb.eye(3)
+    (found,) = mapped(lambda v: fb.autograd.grad(g, x, v, retain_graph=True))(eye)
+    assert fb.equal(found, fb.diag(6 * x.detach()))
+    assert mapped(lambda v: v[:1] * 2, 0, 1)(eye).shape == (1, 3)
+    doubled, nothing = mapped(lambda v: (v[:2] * 2, None), 0, (1, 0), True)(eye)
+    assert nothing is None
+    assert fb.equal(doubled, 2 * eye[:2])
+    assert mapped(lambda v: None, allow_none_pass_through=True)(eye) is None
+    assert mapped(lambda v: v + 1, allow_none_pass_through=True)(eye).shape == (3, 3)
+    with pytest.raises(ValueError, match="must only return Tensors"):
+        mapped(lambda v: (v, None))(eye)

@@ -15,7 +15,6 @@ _FUNCTIONAL = "adadelta adagrad adam adamax adamw asgd nadam radam rmsprop rprop
 MOVED = {
     "_linalg_utils": {"flambeau": "matmul"},
     "_lowrank": {"flambeau": "svd_lowrank pca_lowrank"},
-    "_vmap_internals": {"flambeau": "vmap"},
     "autograd.anomaly_mode": {"flambeau.autograd": "detect_anomaly set_detect_anomaly"},
     "autograd.grad_mode": {
         "flambeau.autograd": "no_grad enable_grad set_grad_enabled inference_mode"
