@@ -240,3 +240,14 @@ def test_the_older_vmap_maps_products_with_a_jacobian_and_lets_nothing_pass(torc
     assert mapped(lambda v: v + 1, allow_none_pass_through=True)(eye).shape == (3, 3)
     with pytest.raises(ValueError, match="must only return Tensors"):
         mapped(lambda v: (v, None))(eye)
+
+
+def test_unit_vectors_of_several_tensors_are_split_as_these_are(torch):
+    basis = of("autograd.functional._construct_standard_basis_for")
+    tensors = fb.rand(2), fb.rand((), dtype=fb.float64), fb.rand(0), fb.rand(1, 2)
+    parts = basis(tensors, tuple(t.numel() for t in tensors))
+    assert [part.dtype for part in parts] == [t.dtype for t in tensors]
+    assert [part.shape for part in parts] == [(5, t.numel()) for t in tensors]
+    assert fb.equal(fb.cat([part.double() for part in parts], 1), fb.eye(5, dtype=fb.float64))
+    with pytest.raises(AssertionError):
+        basis((), ())

@@ -12,6 +12,7 @@ __all__ = [
     "_as_tuple_nocheck",
     "_autograd_grad",
     "_check_requires_grad",
+    "_construct_standard_basis_for",
     "_grad_postprocess",
     "_grad_preprocess",
     "_tuple_postprocess",
@@ -41,6 +42,21 @@ def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None)
                 f"but the {where} has type {type(each)}."
             )
     return several, given
+
+
+def _construct_standard_basis_for(
+    tensors: tuple[Any, ...], tensor_numels: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """The rows of a unit matrix over all elements of tensors: for each the columns of its own."""
+    if not tensors or len(tensors) != len(tensor_numels):
+        raise AssertionError("as many sizes as tensors, and at least one, are wanted")
+    total, before, parts = sum(tensor_numels), 0, []
+    for tensor, count in zip(tensors, tensor_numels, strict=True):
+        part = tensor.new_zeros((total, count))
+        part.diagonal(-before).fill_(1)
+        parts.append(part)
+        before += count
+    return tuple(parts)
 
 
 def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:
