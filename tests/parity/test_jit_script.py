@@ -1,6 +1,7 @@
 """Scripted functions and modules: types, results and refusals are PyTorch's."""
 
 import functools
+import importlib.util
 import math
 import re
 
@@ -314,3 +315,53 @@ def test_partial_and_remembered_functions_are_run_by_python_and_followed(made):
         y.sum().backward()
         results.append((y.tolist(), x.grad.tolist()))
     assert results[0] == results[1]
+
+
+DIFFERENTIATES = """
+def weighted(x: Tensor, v: Tensor):
+    weights: List[Optional[Tensor]] = [v]
+    g = torch.autograd.grad([x * x], [x], weights, retain_graph=True)[0]
+    assert g is not None
+    return g
+
+def twice(x: Tensor, v: Tensor):
+    g = torch.autograd.grad([(x * x * x).sum()], [x], create_graph=True)[0]
+    assert g is not None
+    h = torch.autograd.grad([(g * v).sum()], [x])
+    return g, h[0]
+
+def added(x: Tensor, v: Tensor):
+    torch.autograd.backward([(x * v).sum(), (x * x).sum()])
+    return x.grad
+
+def unread(x: Tensor, v: Tensor):
+    torch.autograd.grad([(x * v).sum()], [x])
+    return x
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["weighted", "twice", "added", "unread"])
+def test_scripts_differentiate(name, tmp_path):
+    found = []
+    for library in (fb, torch):
+        function = _scripted(library, name, tmp_path)
+        x = library.tensor([1.0, 2.0], requires_grad=True)
+        for _ in range(14):  # the last of these by a plan, were there one
+            x.grad = None
+            result = function(x, library.tensor([3.0, 4.0]))
+        results = result if isinstance(result, tuple) else (result,)
+        found.append([plain(each.detach()) for each in results])
+    assert found[0] == found[1]
+
+
+def _scripted(library, name, folder):
+    path = folder / f"{library.__name__}_scripts.py"
+    path.write_text(
+        f"import {library.__name__} as torch\nfrom typing import List, Optional\n"
+        f"from {library.__name__} import Tensor\n{DIFFERENTIATES}"
+    )
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return library.jit.script(getattr(module, name))

@@ -129,6 +129,8 @@ TEMPLATES: dict[str, str] = {
     "aten::append.t": "{0}.append({1})",
     "aten::cat": "_cat({0}, {1})",
     "aten::backward": "{0}.backward({1}, {2}, {3})",
+    "aten::backward.TensorList": "_fb.autograd.backward({0}, {1}, {2}, {3})",
+    "aten::grad": "[*_fb.autograd.grad({0}, {1}, {2}, {3}, {4}, allow_unused={5})]",
     "aten::_shape_as_tensor": "_tensor(list({0}.shape))",
     "aten::_indices": "{0}._indices()",
     "aten::_values": "{0}._values()",

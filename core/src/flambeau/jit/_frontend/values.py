@@ -520,6 +520,7 @@ def _op_of(value: object) -> str | None:
         ("linalg_", sys.modules.get("flambeau.linalg")),  # whose function it may be, if it is there
         ("fft_", sys.modules.get("flambeau.fft")),
         ("special_", sys.modules.get("flambeau.special")),
+        ("", fb.autograd),
         ("", fb.Tensor),
     ):
         if _decorators.plain(getattr(module, name, None)) is value and schemas(

@@ -16,7 +16,7 @@ _EFFECTS = frozenset(
     prim::CallMethod prim::Enter prim::Exit prim::fork aten::wait aten::warn aten::append
     aten::extend aten::insert aten::remove aten::reverse aten::sort aten::clear aten::pop
     aten::_set_item aten::Delete aten::update aten::popitem aten::setdefault aten::manual_seed
-    aten::set_grad_enabled aten::backward aten::requires_grad_ aten::save
+    aten::set_grad_enabled aten::backward aten::grad aten::requires_grad_ aten::save
     aten::_unwrap_optional aten::seed aten::IntImplicit aten::FloatImplicit aten::ComplexImplicit
     aten::ScalarImplicit prim::ListUnpack""".split()
 )
