@@ -286,11 +286,23 @@ def getitem(x: Tensor, key: object) -> Tensor:
         return make_view(x, "slice", (items,), x._be.slice(x._a, items), title)
     if type(key) is tuple and (indices := _indices_alone(x, key)) is not None:
         return OPS["index"].run(x, indices)
+    if (numbered := _numbered(key)) is not None:
+        return getitem(x, numbered)
     items, tensors, title = split_index(x, key)
     if tensors is None:
         return apply_view(x, "slice", (items,), title)
     base, indices = _sliced(x, items, tensors)
     return OPS["index"](base, indices)
+
+
+def _numbered(key: object) -> tuple[Any, ...] | None:
+    """The keys with integers in the place of 0-d index tensors; None where there is none."""
+    keys: tuple[Any, ...] = key if type(key) is tuple else (key,)
+    found = [
+        k.item() if type(k) is Tensor and not hasattr(k._be, "level") and _is_number(k) else k
+        for k in keys
+    ]
+    return tuple(found) if any(map(operator.is_not, found, keys)) else None
 
 
 def _indices_alone(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor | None, ...] | None:
