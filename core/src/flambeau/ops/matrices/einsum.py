@@ -68,10 +68,11 @@ def einsum(equation: object, *operands: object) -> Tensor:
 class _Product:
     """A matrix product of two operands: what each is arranged and reshaped to, and the result.
 
-    None stands for what is right as it is.
+    None stands for what is right as it is.  Where nothing is summed it is one of elements.
     """
 
     is_turned: bool
+    is_outer: bool
     orders: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
     shapes: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
     shape: tuple[int, ...] | None
@@ -88,7 +89,7 @@ class _Product:
             x = x.reshape(shape)
         if (shape := self.shapes[1]) is not None:
             y = y.reshape(shape)
-        found = x @ y
+        found = x * y if self.is_outer else x @ y
         if self.shape is not None:
             found = found.reshape(self.shape)
         return found.permute(self.order)  # a view, as of all equations
@@ -101,8 +102,17 @@ def _product(equation: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
     if output is None or len(inputs) != 2:
         return None
     x, y = inputs
+    rests = [
+        len(shape) - len(names) + 1 if _ELLIPSIS in names else 0
+        for names, shape in ((x, first), (y, second))
+    ]
+    dots = [f".{i}" for i in range(max(0, *rests))]
+    x, y = (_without_dots(n, dots, rest) for n, rest in zip((x, y), rests, strict=True))
+    output = _without_dots(output, dots, len(dots))
     kinds = Counter((*x, *y)), Counter(output)
-    if _ELLIPSIS in kinds[0] or len(x) != len(first) or len(y) != len(second):
+    if len(x) != len(first) or len(y) != len(second):
+        return None
+    if any(name in kinds[0] and name not in kinds[1] for name in dots):
         return None
     once = len({*x}) == len(x) and len({*y}) == len(y) and len(kinds[1]) == len(output)
     alone = {name for name, count in kinds[0].items() if count == 1}
@@ -117,8 +127,6 @@ def _product(equation: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
     batch = [name for name in x if name in y and name in output]
     inner = [name for name in x if name in y and name not in output]
     rows, columns = [n for n in x if n not in y], [n for n in y if n not in x]
-    if not inner:
-        return None
     head = tuple(sizes[name] for name in batch)
 
     def together(names: list[str]) -> int:
@@ -127,19 +135,35 @@ def _product(equation: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
     def arranged(names: list[str], wanted: list[str]) -> tuple[int, ...] | None:
         return None if names == wanted else tuple(names.index(name) for name in wanted)
 
+    made = [*batch, *rows, *columns]
+    order = tuple(made.index(name) for name in output)
+    if not inner:
+        orders = arranged(x, [*batch, *rows]), arranged(y, [*batch, *columns])
+        high = (*head, *(sizes[name] for name in rows), *(1,) * len(columns))
+        wide = (*head, *(1,) * len(rows), *(sizes[name] for name in columns))
+        shapes = high if columns else None, wide if rows else None
+        return _Product(is_turned, True, orders, shapes, None, order)
     depth = together(inner)
     plain = [len(part) == 1 for part in (rows, inner, columns)]
-    made = [*batch, *rows, *columns]
     return _Product(
         is_turned,
+        False,
         (arranged(x, [*batch, *rows, *inner]), arranged(y, [*batch, *inner, *columns])),
         (
             None if plain[0] and plain[1] else (*head, together(rows), depth),
             None if plain[1] and plain[2] else (*head, depth, together(columns)),
         ),
         None if plain[0] and plain[2] else tuple(sizes[name] for name in made),
-        tuple(made.index(name) for name in output),
+        order,
     )
+
+
+def _without_dots(names: list[str], dots: list[str], rest: int) -> list[str]:
+    """Subscripts with the last `rest` of `dots` in the place of an ellipsis."""
+    found: list[str] = []
+    for name in names:
+        found += dots[len(dots) - rest :] if name == _ELLIPSIS and rest >= 0 else [name]
+    return found
 
 
 def _parsed(equation: str) -> tuple[list[list[str]], list[str] | None]:
