@@ -42,6 +42,61 @@ static void take(const Args *k) {
     if (outside) *k->error = "index out of range";
 }
 
+/* out[i] = a[index[i]][more[i]], rows of bytes of which a[0] has `sizes[1]`. */
+typedef struct {
+    char *out;
+    const char *a;
+    const int64_t *index, *more;
+    int64_t inner, sizes[2];
+    Flag *outside;
+} Pairs;
+
+static void take_pairs_step(const void *context, int64_t begin, int64_t end) {
+    const Pairs *c = context;
+    for (int64_t i = begin; i < end; i++) {
+        const uint64_t first = place_of(c->index + i), second = place_of(c->more + i);
+        if (first >= (uint64_t)c->sizes[0] || second >= (uint64_t)c->sizes[1]) {
+            *c->outside = 1;
+            break;
+        }
+        const int64_t place = (int64_t)first * c->sizes[1] + (int64_t)second;
+        move(c->out + i * c->inner, c->a + place * c->inner, (size_t)c->inner);
+    }
+}
+
+static void take_pairs(const Args *k) {
+    Flag outside = 0;
+    Pairs c = {k->p[0], k->p[1], k->p[2], k->p[3], k->n[1], {k->n[2], k->n[3]}, &outside};
+    split(take_pairs_step, &c, k->n[0], team(k, k->n[0] * c.inner / 4));
+    if (outside) *k->error = "index out of range";
+}
+
+/* out[index[i]] = a[i] and out[index[i]][more[i]] = a[i], of rows of bytes: of equal places the last. */
+static void put_rows(const Args *k) {
+    const int64_t *index = k->p[1], inner = k->n[1];
+    for (int64_t i = 0; i < k->n[0]; i++) {
+        const uint64_t place = place_of(index + i);
+        if (place >= (uint64_t)k->n[2]) {
+            *k->error = "index out of range";
+            return;
+        }
+        move((char *)k->p[0] + (int64_t)place * inner, (const char *)k->p[2] + i * inner, (size_t)inner);
+    }
+}
+
+static void put_pairs(const Args *k) {
+    const int64_t *index = k->p[1], *more = k->p[2], inner = k->n[1], rows = k->n[3];
+    for (int64_t i = 0; i < k->n[0]; i++) {
+        const uint64_t first = place_of(index + i), second = place_of(more + i);
+        if (first >= (uint64_t)k->n[2] || second >= (uint64_t)rows) {
+            *k->error = "index out of range";
+            return;
+        }
+        char *out = (char *)k->p[0] + ((int64_t)first * rows + (int64_t)second) * inner;
+        move(out, (const char *)k->p[3] + i * inner, (size_t)inner);
+    }
+}
+
 /* out[o][i][j] = a[o][index[o][i][j]][j], of words of the size of W. */
 #define GATHER(W, S)                                                                     \
     WIDE static void gather_step_##S(const void *context, int64_t begin, int64_t end) {  \
@@ -108,6 +163,35 @@ static void take(const Args *k) {
 
 GATHER(uint32_t, w4)
 GATHER(uint64_t, w8)
+
+/* out[o][index[o][i][j]][j] = a[o][i][j], of words of the size of W: of equal places the last. */
+#define SCATTER(W, S)                                                                 \
+    static void scatter_step_##S(const void *context, int64_t begin, int64_t end) {   \
+        const Rows *c = context;                                                      \
+        for (int64_t o = begin; o < end; o++) {                                       \
+            W *restrict out = (W *)c->out + o * c->size * c->inner;                   \
+            for (int64_t i = 0; i < c->count; i++) {                                  \
+                const int64_t row = (o * c->count + i) * c->inner;                    \
+                for (int64_t j = 0; j < c->inner; j++) {                              \
+                    const uint64_t place = place_of(c->index + row + j);              \
+                    if (place >= (uint64_t)c->size) {                                 \
+                        *c->outside = 1;                                              \
+                        return;                                                       \
+                    }                                                                 \
+                    out[(int64_t)place * c->inner + j] = ((const W *)c->a)[row + j];  \
+                }                                                                     \
+            }                                                                         \
+        }                                                                             \
+    }                                                                                 \
+    static void scatter_##S(const Args *k) {                                          \
+        Flag outside = 0;                                                             \
+        Rows c = {k->p[0], k->p[2], k->p[1], k->n[1], k->n[2], k->n[3], &outside};    \
+        split(scatter_step_##S, &c, k->n[0], team(k, k->n[0] * c.count * c.inner));   \
+        if (outside) *k->error = "index out of range";                                \
+    }
+
+SCATTER(uint32_t, w4)
+SCATTER(uint64_t, w8)
 
 typedef struct {
     void *out;
@@ -435,8 +519,15 @@ const Row indexing_rows[] = {
     {"tap_dot_f32", "wrrriiiii", "t034,t012,d034,t014", tap_dot_f32},
     {"tap_dot_f64", "wrrriiiii", "t034,t012,d034,t014", tap_dot_f64},
     {"take", "wrriii", "b01,b12,d0", take},
+    {"take_pairs", "wrrriiii", "b01,b123,d0,d0", take_pairs},
+    {"put_rows", "wrriii", "b12,d0,b01", put_rows},
+    {"put_pairs", "wrrriiii", "b123,d0,d0,b01", put_pairs},
+    {"add_pairs_f32", "wrrriiii", "t123,d0,d0,t01", add_pairs_f32},
+    {"add_pairs_f64", "wrrriiii", "t123,d0,d0,t01", add_pairs_f64},
     {"gather_w4", "wrriiii", "t023,t013,d023", gather_w4},
     {"gather_w8", "wrriiii", "t023,t013,d023", gather_w8},
+    {"scatter_w4", "wrriiii", "t013,d023,t023", scatter_w4},
+    {"scatter_w8", "wrriiii", "t013,d023,t023", scatter_w8},
     {"flip_w4", "wrii", "t01,t01", flip_w4},
     {"flip_w8", "wrii", "t01,t01", flip_w8},
     {"transpose_w4", "wriii", "t012,t012", transpose_w4},

@@ -36,6 +36,21 @@ static void NAME(add_rows)(const Args *k) {
     if (outside) *k->error = "index out of range";
 }
 
+/* out[index[i]][more[i]][j] += a[i][j], in the order of i. */
+static void NAME(add_pairs)(const Args *k) {
+    const int64_t *index = k->p[1], *more = k->p[2], inner = k->n[1], rows = k->n[3];
+    for (int64_t i = 0; i < k->n[0]; i++) {
+        const uint64_t first = place_of(index + i), second = place_of(more + i);
+        if (first >= (uint64_t)k->n[2] || second >= (uint64_t)rows) {
+            *k->error = "index out of range";
+            return;
+        }
+        T *restrict out = (T *)k->p[0] + ((int64_t)first * rows + (int64_t)second) * inner;
+        const T *restrict a = (const T *)k->p[3] + i * inner;
+        for (int64_t j = 0; j < inner; j++) out[j] += a[j];
+    }
+}
+
 /* out[o][index[o][i][j]][j] += a[o][i][j]. */
 static void NAME(scatter_add_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Places) *c = context;

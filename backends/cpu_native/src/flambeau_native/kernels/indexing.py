@@ -18,6 +18,7 @@ from flambeau_native.kernels._common import (
     Kernel,
     alike,
     compiled,
+    dense,
     form,
     made,
     made_like,
@@ -33,10 +34,12 @@ _index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sor
 _nonzero, _mode = otherwise("nonzero"), otherwise("mode")
 _topk, _embedding_backward = otherwise("topk"), otherwise("embedding_backward")
 _index_put_, _scatter_add_ = otherwise("index_put_"), otherwise("scatter_add_")
+_scatter_ = otherwise("scatter_")
 _count_nonzero = REDUCTIONS["count_nonzero"]
 _clone, _contiguous = otherwise("clone"), otherwise("contiguous")
 
 _WORDS = {4: native.gather_w4, 8: native.gather_w8} if native else {}
+_SCATTERS = {4: native.scatter_w4, 8: native.scatter_w8} if native else {}
 _SORTS, _TOPKS = compiled("sort", INT32, INT64), compiled("topk", INT32, INT64)
 _GREATEST, _LEAST = (compiled(f"{name}_at", INT32, INT64) for name in ("amax", "amin"))
 _FEW = 128  # entries that the compiled selection keeps in order
@@ -103,17 +106,62 @@ take_along = prepared("take_along", "tsa", _prepare_take_along, _take_along)
 """The entries of an array along a dimension that a vector of indices names."""
 
 
+def _prepare_take_pairs(a: Array, rows: Array, columns: Array) -> object:
+    if rows.dtype != INT64 or rows.shape != columns.shape or not a.size or a.dtype.kind == "V":
+        return None
+    height, width, *inner = a.shape
+    sizes = rows.size, prod(inner) * a.itemsize, height, width
+    return native.take_pairs, (form((*rows.shape, *inner), a.dtype),), sizes
+
+
+def _take_pairs(a: Array, rows: Array, columns: Array) -> Array:
+    if (one := _as_one(a, (rows, columns))) is None:
+        return _index(a, (rows, columns))  # type: ignore[no-any-return]
+    return index(*one)
+
+
+take_pairs = prepared("take_pairs", "ttt", _prepare_take_pairs, _take_pairs)
+"""The entries of an array along its first two dimensions that two arrays of indices name."""
+
+
 def _rows_of(indices: Indices) -> Array | None:
     """The one array that indexes, the last; None if there are others."""
     return None if any(i is not None for i in indices[:-1]) else indices[-1]
+
+
+def _as_one(a: Array, indices: Indices) -> tuple[Array, Indices] | None:
+    """`a` and an index of its rows in place of the last ones, which stand beside each other.
+
+    None where other dimensions than the last are addressed, memory has gaps, or there is nothing.
+    What is made here is compared with the number of rows when it is read, whatever the indices are
+    by then.
+    """
+    first = next(d for d, i in enumerate(indices) if i is not None)
+    shape, end = a.shape, len(indices)
+    if not a.size or not a.flags.c_contiguous or a.dtype.kind == "V":
+        return None
+    rows, count = indices[first], shape[first]
+    for d in range(first + 1, end):
+        if (more := indices[d]) is None:
+            return None
+        rows = rows * shape[d] + more
+        count *= shape[d]
+    if type(rows) is not np.ndarray or not rows.flags.c_contiguous:
+        return None
+    return a.reshape(*shape[:first], count, *shape[end:]), (*indices[:first], rows)
 
 
 def index(a: Array, indices: Indices) -> Array:
     if len(indices) == 1:
         return take(a, indices[0])
     if (rows := _rows_of(indices)) is None:
-        return _index(a, indices)  # type: ignore[no-any-return]
-    return take_along(a, len(indices) - 1, rows)
+        if len(indices) == 2 and indices[1] is not None:
+            return take_pairs(a, *indices)
+        if (one := _as_one(a, indices)) is None:
+            return _index(a, indices)  # type: ignore[no-any-return]
+        a, indices = one
+        rows = indices[-1]
+    return take(a, rows) if len(indices) == 1 else take_along(a, len(indices) - 1, rows)
 
 
 def _prepare_gather(a: Array, dim: int, index: Array) -> object:
@@ -127,22 +175,58 @@ def _prepare_gather(a: Array, dim: int, index: Array) -> object:
     return words, (form(wanted, a.dtype),), (prod(wanted[:dim]), shape[dim], rows, inner)
 
 
-gather = prepared("gather", "tsa", _prepare_gather, _gather)
+def _gathered(a: Array, dim: int, index: Array) -> Array:
+    if a.itemsize in _WORDS and index.dtype == INT64 and not index.flags.c_contiguous:
+        return gather(a, dim, dense(index))
+    return _gather(a, dim, index)  # type: ignore[no-any-return]
+
+
+gather = prepared("gather", "tsa", _prepare_gather, _gathered)
 
 
 _add_rows, _scatter_add = compiled("add_rows"), compiled("scatter_add")
+_add_pairs = compiled("add_pairs")
+
+
+def _written(a: Array, indices: Indices, values: Array, accumulate: bool) -> bool:
+    """Write or add entries of the first one or two dimensions, one for each; False for all else."""
+    given = len(indices)
+    rows, more = indices[0], indices[-1]
+    if given > 2 or rows is None or more is None or rows.shape != more.shape or not a.size:
+        return False
+    if accumulate and (given == 1 or a.dtype not in _add_pairs):
+        return False
+    shape = a.shape
+    if not (_flat(a, rows) and _flat(a, more) and alike(a, values)):
+        return False
+    if values.shape != (*rows.shape, *shape[given:]):
+        return False
+    inner = prod(shape[given:])
+    if accumulate:
+        _add_pairs[a.dtype](a, rows, more, values, rows.size, inner, *shape[:2])
+    elif given == 1:
+        native.put_rows(a, rows, values, rows.size, inner * a.itemsize, shape[0])
+    else:
+        native.put_pairs(a, rows, more, values, rows.size, inner * a.itemsize, *shape[:2])
+    return True
 
 
 def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> None:
-    if accumulate and (rows := _rows_of(indices)) is not None:
-        run, dim = _add_rows.get(a.dtype), len(indices) - 1
-        lead, inner = a.shape[:dim], a.shape[dim + 1 :]
-        shape = (*lead, *rows.shape, *inner)
-        if run is not None and _flat(a, rows) and values.dtype == a.dtype and a.size:
-            if values.shape != shape or not values.flags.c_contiguous:
-                values = np.ascontiguousarray(np.broadcast_to(values, shape))
-            run(a, rows, values, prod(lead), rows.size, prod(inner), a.shape[dim])
-            return
+    if native is not None and _written(a, indices, values, accumulate):
+        return
+    if accumulate and a.dtype in _add_rows:
+        if _rows_of(indices) is None:
+            a, indices = _as_one(a, indices) or (a, indices)
+        if (rows := _rows_of(indices)) is not None:
+            dim = len(indices) - 1
+            lead, inner = a.shape[:dim], a.shape[dim + 1 :]
+            shape = (*lead, *rows.shape, *inner)
+            if _flat(a, rows) and values.dtype == a.dtype and a.size:
+                if values.shape != shape or not values.flags.c_contiguous:
+                    values = np.ascontiguousarray(np.broadcast_to(values, shape))
+                run = _add_rows[a.dtype]
+                run(a, rows, values, prod(lead), rows.size, prod(inner), a.shape[dim])
+                return
     _index_put_(a, indices, values, accumulate)
 
 
@@ -188,10 +272,25 @@ def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Ar
     return out
 
 
+def _repeated(index: Array, dim: int) -> Array | None:
+    """The vector that an index repeats along all dimensions but one; None if it is none."""
+    if not index.size or any(
+        step and n != 1 and d != dim
+        for d, (n, step) in enumerate(zip(index.shape, index.strides, strict=True))
+    ):
+        return None
+    return np.ascontiguousarray(index[(*(0,) * dim, slice(None), *(0,) * (index.ndim - dim - 1))])
+
+
 def scatter_add_(a: Array, dim: int, index: Array, src: Array) -> None:
     run = _scatter_add.get(a.dtype)
     shape, given = a.shape, index.shape
-    if run is not None and index.size < a.size:
+    if run is not None and not (index.flags.c_contiguous and src.flags.c_contiguous):
+        if (rows := _repeated(index, dim)) is not None and src.shape == given:
+            if a.flags.c_contiguous and shape[:dim] == given[:dim]:
+                if shape[dim + 1 :] == given[dim + 1 :] and a.size:
+                    index_put_(a, (*(None,) * dim, rows), src, True)
+                    return
         index, src = np.ascontiguousarray(index), np.ascontiguousarray(src)
     if (
         run is None
@@ -206,6 +305,29 @@ def scatter_add_(a: Array, dim: int, index: Array, src: Array) -> None:
         _scatter_add_(a, dim, index, src)
         return
     run(a, index, src, prod(shape[:dim]), shape[dim], given[dim], prod(shape[dim + 1 :]))
+
+
+def scatter_(a: Array, dim: int, index: Array, src: Array) -> None:
+    run, shape, given = _SCATTERS.get(a.itemsize), a.shape, index.shape
+    if (
+        run is None
+        or not index.size
+        or not index.ndim
+        or not _flat(a, index)
+        or not alike(a, src)
+        or src.shape != given
+        or shape[:dim] != given[:dim]
+        or shape[dim + 1 :] != given[dim + 1 :]
+    ):
+        _scatter_(a, dim, index, src)
+        return
+    run(a, index, src, prod(shape[:dim]), shape[dim], given[dim], prod(shape[dim + 1 :]))
+
+
+def scatter(a: Array, dim: int, index: Array, src: Array) -> Array:
+    out = _contiguous(a)
+    scatter_(out, dim, index, src)
+    return out
 
 
 def scatter_add(a: Array, dim: int, index: Array, src: Array) -> Array:
@@ -369,6 +491,8 @@ KERNELS: dict[str, Kernel] = {
     "gather": gather,
     "index_put": index_put,
     "index_put_": index_put_,
+    "scatter": scatter,
+    "scatter_": scatter_,
     "scatter_add": scatter_add,
     "scatter_add_": scatter_add_,
     "sort": sort,

@@ -572,8 +572,12 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     if index.numel() and n == 0:
         raise IndexError("take(): tried to take from an empty tensor")
     i = wrapped_index(index, n, "take")
+    if i._a.shape:
+        found = _index.run(flat, (i,))
+    else:
+        found = _index.run(flat, (i.reshape((-1,)),)).reshape(())
     return deliver(
-        _index.run(flat, (i,)) if i._a.shape else _index.run(flat, (i.reshape((1,)),)).reshape(()),
+        found,
         out,
         input,
         index,

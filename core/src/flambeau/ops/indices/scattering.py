@@ -54,7 +54,9 @@ def _vector(
             f"{list(index.shape)}"
         )
     size = x.shape[d] if x.dim() else 1
-    flat = cast(index.reshape(-1), D.int64)
+    flat = index if index._a.shape else index.reshape(-1)
+    if flat.dtype is not D.int64:
+        flat = cast(flat, D.int64)
     if negative:
         return wrapped_index(flat, size, name, d)
     text = "{}_(): index {index} is out of bounds for dimension {} with size {}"

@@ -246,6 +246,10 @@ def resolved(x: Tensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
             raise TypeError(
                 f"expected Tensor as element {place} in argument 1, but got {type(k).__name__}"
             )
+    if (alone := _indices_alone(x, key)) is not None:
+        return alone
+    # A number would make a view, to which nothing is put.
+    key = tuple([k.reshape((1,)) if _is_number(k) else k for k in key])
     _, tensors, _ = split_index(x, key)
     if tensors is None:
         raise IndexError("index_put(): at least one index tensor is required")
@@ -284,8 +288,11 @@ def getitem(x: Tensor, key: object) -> Tensor:
     if (plain := _plain_items(key if type(key) is tuple else (key,), x._a.shape)) is not None:
         items, title = plain
         return make_view(x, "slice", (items,), x._be.slice(x._a, items), title)
-    if type(key) is tuple and (indices := _indices_alone(x, key)) is not None:
-        return OPS["index"].run(x, indices)
+    if type(key) is tuple:
+        if (indices := _indices_alone(x, key)) is not None:
+            return OPS["index"].run(x, indices)
+        if (mixed := _indices_beside(x, key)) is not None:
+            return OPS["index"].run(*mixed)
     if (numbered := _numbered(key)) is not None:
         return getitem(x, numbered)
     items, tensors, title = split_index(x, key)
@@ -329,6 +336,59 @@ def _indices_alone(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor | None, ...]
     )
 
 
+def _indices_beside(
+    x: Tensor, key: tuple[Any, ...]
+) -> tuple[Tensor, tuple[Tensor | None, ...]] | None:
+    """A view of `x` and index tensors of one shape into it; None if there is anything else."""
+    be, form = x._be, None
+    plain: list[Any] = []
+    given: list[tuple[int, Tensor]] = []
+    after: int | None = None  # where an ellipsis stands
+    for place, k in enumerate(key):
+        if type(k) is Tensor:
+            if k.dtype is not D.int64 or k._be is not be or not (own := k._a.shape):
+                return None
+            if form is not None and own != form:
+                return None
+            form = own
+            given.append((place, k))
+            plain.append(_WHOLE)
+        else:
+            if k is Ellipsis:
+                after = place
+            plain.append(k)
+    if not given or (found := _plain_items(tuple(plain), x._a.shape)) is None:
+        return None
+    items, title = found
+    shape, more = x._a.shape, len(items) - len(key)
+    indices: list[Tensor | None] = []
+    for place, k in given:
+        item = place if after is None or place < after else place + more
+        before = items[:item]
+        dim = item - before.count(None)
+        indices += [None] * (item - sum(type(i) is int for i in before) - len(indices))
+        indices.append(wrapped_index(k, shape[dim], "index", dim))
+    if after is not None and _trivial(items, shape):
+        return x, tuple(indices)
+    return make_view(x, "slice", (items,), be.slice(x._a, items), title), tuple(indices)
+
+
+_WHOLE = slice(None)
+
+
+def _indexed(x: Tensor, key: object) -> tuple[Tensor, tuple[Tensor | None, ...]] | None:
+    """Where a plain key with index tensors, or a mask alone, points: into what, and the places."""
+    if type(key) is Tensor and key.dtype is D.bool_:
+        form = key._a.shape
+        if key._be is x._be and form and form == x._a.shape[: len(form)]:
+            return x, places_of_true(key, len(form))
+        return None
+    keys = key if type(key) is tuple else (key,)
+    if (alone := _indices_alone(x, keys)) is not None:
+        return x, alone
+    return _indices_beside(x, keys)
+
+
 def _trivial(items: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     return len(items) == len(shape) and all(
         isinstance(i, slice) and i == slice(0, n, 1) for i, n in zip(items, shape, strict=True)
@@ -365,6 +425,10 @@ def setitem(x: Tensor, key: object, value: Any) -> None:
         key = None
     if _fills_where(x, key, value):
         return
+    fits = value.dtype is x.dtype and value._be is x._be
+    if fits and not _is_single(value, key) and (found := _indexed(x, key)) is not None:
+        put_(*found, _without_leading_ones(value), False)
+        return
     items, tensors, title = split_index(x, key)
     if tensors is None:
         if _trivial(items, tuple(x._a.shape)):
@@ -375,7 +439,7 @@ def setitem(x: Tensor, key: object, value: Any) -> None:
         _inplace.copy_(region, value if single else _fitted(value, region), may_overlap=single)
         return
     base, indices = _sliced(x, items, tensors)
-    fills = value.numel() == 1 and _is_mask(key)
+    fills = _is_single(value, key)
     if fills:
         # One value for all elements of a mask: its dtype and shape do not matter.
         value = cast(value, x.dtype)
@@ -390,6 +454,11 @@ def setitem(x: Tensor, key: object, value: Any) -> None:
     if value._be is not x._be:
         value = value.to(x.device)
     put_(base, indices, value, False, checked=not fills)
+
+
+def _is_single(value: Tensor, key: object) -> bool:
+    """Whether it is one value for all elements of a mask."""
+    return value.numel() == 1 and _is_mask(key)
 
 
 def _fills_where(x: Tensor, key: object, value: Tensor) -> bool:
@@ -482,12 +551,35 @@ def _written_at_once(x: Tensor, key: object, value: Any) -> bool:
             return False
         native = be.where(key._a, native, a)
     elif (plain := _plain_items(key if type(key) is tuple else (key,), a.shape)) is None:
-        return False
+        return _put_at_once(x, key, native)
     else:
         region = be.slice(a, plain[0])
     if native.shape and native.shape != region.shape:
         return False
     be.assign(region, native)
+    storage_of(x).version += 1
+    return True
+
+
+def _put_at_once(x: Tensor, key: object, native: Any) -> bool:
+    """The same where index tensors point, of a value for each place or for all."""
+    be = x._be
+    if (kernel := getattr(be, "index_put_", None)) is None:
+        return False
+    if (found := _indexed(x, key)) is None:
+        return False
+    base, indices = found
+    places: list[Any] = []
+    for i in indices:
+        if i is not None and (i is x or i._st is x._st is not None):
+            return False
+        places.append(None if i is None else i._a)
+    if native.shape and native.shape != indexed_shape(base._a.shape, places):
+        return False
+    try:
+        kernel(base._a, tuple(places), native, False)
+    except be.error as error:
+        raise _dispatch.kernel_error("index_put", error, (x, *indices)) from error
     storage_of(x).version += 1
     return True
 

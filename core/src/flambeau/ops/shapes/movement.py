@@ -12,6 +12,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
     dim_of,
@@ -271,6 +272,8 @@ def _(F, g, base, shape, stride, offset, base_stride, base_offset):
 @composite
 def _view_put(self: Tensor, value: Tensor, steps: tuple[Any, ...]) -> Tensor:
     """`self` with the region that view steps select replaced by `value`."""
+    if (put := _put_at_once(self, value, steps)) is not None:
+        return put
     where = replayed_positions(self, steps).reshape((-1,))
     flat, count = self.reshape((-1,)), math.prod(self.shape)
     outside = not builtins.all(
@@ -280,6 +283,23 @@ def _view_put(self: Tensor, value: Tensor, steps: tuple[Any, ...]) -> Tensor:
         flat = _with_spare(flat, 0)
     flat = OPS["scatter"](flat, 0, where, value.reshape((-1,)))
     return (flat[:count] if outside else flat).reshape(self.shape)
+
+
+def _put_at_once(x: Tensor, value: Tensor, steps: tuple[Any, ...]) -> Tensor | None:
+    """A copy written to through the same views, where arrays have memory; None if it is not so."""
+    be = x._be
+    if not be.strided or _dispatch.modes or not steps:
+        return None
+    plain = True
+    for op, *_ in steps:
+        plain = plain and op == "view"  # what follows another step may have gaps
+        if not plain and op not in ("slice", "permute", "diagonal"):
+            return None
+    native = region = be.contiguous(x._a)
+    for op, args, *_ in steps:
+        region = getattr(be, op)(region, *args)
+    be.assign(region, value._a)
+    return wrap(be, native, x.dtype)
 
 
 def replayed_positions(base: Tensor, steps: Sequence[Any]) -> Tensor:
