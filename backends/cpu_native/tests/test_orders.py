@@ -116,3 +116,22 @@ def test_functions_of_repeated_elements_are_those_of_each(name, dtype):
         assert found.flags.writeable
         if found.size:
             assert found.strides == np.negative(repeated).strides
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.complex64])
+@pytest.mark.parametrize("shape", [(8, 64, 28, 28), (2, 100, 30, 28), (1, 70, 3, 400, 2)])
+def test_a_number_for_each_channel_of_images_in_any_order(name, dtype, shape):
+    rank, few = len(shape), (1, shape[1], *(1,) * (len(shape) - 2))
+    noise = np.random.default_rng(0)
+    last = noise.standard_normal((shape[0], *shape[2:], shape[1])).astype(dtype)
+    image = np.moveaxis(last, -1, 1)
+    channels = (noise.standard_normal(few) * 3 + 5).astype(dtype)
+    plain = np.ascontiguousarray(image)
+    for a, b in ((image, channels), (channels, image), (image, image), (image, plain[:1])):
+        found = KERNELS[name](a, b)
+        expected = KERNELS[name](np.ascontiguousarray(a), np.ascontiguousarray(b))
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert found.shape == shape == np.broadcast_shapes(a.shape, b.shape)
+    assert np.moveaxis(KERNELS[name](image, channels), 1, rank - 1).flags.c_contiguous

@@ -34,8 +34,14 @@ def keeping_order(be: BoundBackend, kernel: Callable[..., Any], op: Op) -> Calla
         moved = permute(result, _LAST[rank])
         return result if is_contiguous(moved) else permute(contiguous(moved), _BACK[rank])
 
+    def is_ordered(result: Any) -> bool:
+        order = _LAST.get(len(result.shape))
+        return order is None or is_contiguous(permute(result, order))
+
     def kept(*args: Any) -> Any:
         results = kernel(*args)
+        if all(map(is_ordered, results)) if isinstance(results, tuple) else is_ordered(results):
+            return results  # whatever the operands say
         if not any(has_channels_last(args[i].shape, strides(args[i])) for i in places):
             return results
         return tuple(map(ordered, results)) if isinstance(results, tuple) else ordered(results)
@@ -47,5 +53,9 @@ def ordered_like(x: Tensor, result: Tensor) -> Tensor:
     """`result`, a function's of `x`, with channels last if those of `x` are."""
     if x.is_contiguous() or not has_channels_last(x.shape, x.stride()):
         return result
+    steps = result.stride()
+    if has_channels_last(result.shape, steps) and steps[1] == 1:
+        if steps[0] * result.shape[0] == result.numel():  # without gaps
+            return result
     last, back = _LAST[x.dim()], _BACK[x.dim()]
     return result.permute(last).contiguous().permute(back)

@@ -16,10 +16,12 @@ from flambeau_native import extension
 from flambeau_native.extension import native
 from flambeau_native.kernels._casts import convert_into
 from flambeau_native.kernels._common import (
+    BACK,
     BOOL,
     FLOAT32,
     FLOAT64,
     INT64,
+    LAST,
     NUMPY,
     WORD,
     Array,
@@ -177,8 +179,16 @@ def _large_binary(name: str) -> Kernel:
     def large(a: Array, b: Array) -> object:
         dtype, shape = a.dtype, a.shape
         run = find(dtype)
-        if run is None or b.dtype != dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
+        if run is None or b.dtype != dtype:
             return general(a, b)
+        if not (a.flags.c_contiguous and b.flags.c_contiguous):
+            last = LAST.get(len(shape)) if len(b.shape) == len(shape) else None
+            if last is None:
+                return general(a, b)
+            first, second = a.transpose(last), b.transpose(last)  # a number for each channel
+            if not (first.flags.c_contiguous and second.flags.c_contiguous):
+                return general(a, b)
+            return large(first, second).transpose(BACK[len(shape)])
         if (repeated := b.shape) == shape:
             out = empty_like(a)
             run(out, a, b, a.size, 0, 0)

@@ -23,6 +23,7 @@ from flambeau.ops.spatial.image_windows import Pair, Places, Sizes, Triple
 from flambeau.ops.spatial.pooling import largest
 from flambeau.ops.spatial.resampling import _resample
 
+_TERMS = 128  # elements of a window, up to which their places are listed
 _MANY = 1 << 10  # windows, before whose lists memory for their results is tried
 
 
@@ -161,7 +162,7 @@ def _window_means(x: Tensor, dim: int, count: int) -> Tensor:
     size = x.shape[dim]
     if count and size % count == 0:
         return x.unflatten(dim, (count, size // count)).mean(dim + 1)
-    if count and max(b - a for a, b in _spans(size, count)) <= 2 * count:
+    if count and max(b - a for a, b in _spans(size, count)) <= max(2 * count, _TERMS):
         return _resample.run(x, dim, *_shares(size, count))
     means = [x.narrow(dim, a, b - a).mean(dim, True) for a, b in _spans(size, count)]
     return cat(means, dim) if means else x.narrow(dim, 0, 0)
