@@ -390,18 +390,7 @@ class Function:
             return found
         if applied is not None and (found := applied(cls, args)) is not NotImplemented:
             return found
-        tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
-        node = new(cls._node)
-        node._hooks = None
-        node.saved, node.seq = (), 0
-        node.needs_input_grad = tuple(
-            isinstance(a, Tensor) and a.dtype.fp and a.requires_grad for a in args
-        )
-        record = recording() and any(node.needs_input_grad)
-        # Edges are taken before forward, which may write to its inputs.
-        edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
-        node.edges = edges
-        node._call_inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
+        node, edges, given, record = _node_of(cls, args)
         before = recording()
         try:
             set_recording(False)
@@ -414,7 +403,7 @@ class Function:
             set_recording(before)
         node = _without_names_of_others(node, edges)
         outputs = result if isinstance(result, tuple) else (result,)
-        finished = _finish(node, {id(a) for _, a in tensors}, outputs, record)
+        finished = _finish(node, given, outputs, record)
         if _dispatch.modes and record:
             _dispatch.after_record(node, finished)
         return finished if isinstance(result, tuple) else finished[0]
@@ -430,17 +419,7 @@ noted: Callable[[type[Function], tuple[Any, ...]], Any] | None = None
 
 def recorded(cls: type[Function], args: tuple[Any, ...], result: object) -> Any:
     """The results of a call on `args`, computed already, with the history of this call."""
-    node = new(cls._node)
-    node._hooks = None
-    node.saved, node.seq = (), 0
-    tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
-    node.needs_input_grad = tuple(
-        isinstance(a, Tensor) and a.dtype.fp and a.requires_grad for a in args
-    )
-    record = recording() and any(node.needs_input_grad)
-    edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
-    node.edges = edges
-    node._call_inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
+    node, edges, given, record = _node_of(cls, args)
     before = recording()
     try:
         set_recording(False)
@@ -449,8 +428,37 @@ def recorded(cls: type[Function], args: tuple[Any, ...], result: object) -> Any:
         set_recording(before)
     node = _without_names_of_others(node, edges)
     outputs = result if isinstance(result, tuple) else (result,)
-    finished = _finish(node, {id(a) for _, a in tensors}, outputs, record)
+    finished = _finish(node, given, outputs, record)
     return finished if isinstance(result, tuple) else finished[0]
+
+
+def _node_of(
+    cls: type[Function], args: tuple[Any, ...]
+) -> tuple[FunctionCtx, tuple[Any, ...], set[int], bool]:
+    """The node of a call on `args`, its edges, the ids of the tensors, and if it is recorded.
+
+    Edges are taken before forward, which may write to its inputs.
+    """
+    node = new(cls._node)
+    node._hooks = None
+    node.saved, node.seq = (), 0
+    tensors: list[Tensor] = []
+    inputs: list[Any] = []
+    needs: list[bool] = []
+    for i, a in enumerate(args):
+        needed = False
+        if isinstance(a, Tensor):
+            tensors.append(a)
+            inputs.append((i, tuple(a._a.shape), a.dtype, a._be))
+            needed = a.dtype.fp and a.requires_grad
+        needs.append(needed)
+    node.needs_input_grad = tuple(needs)
+    record = recording() and True in needs
+    node.edges = edges = tuple(
+        [edge(a) if record and a.dtype.fp and a._rg else None for a in tensors]
+    )
+    node._call_inputs = tuple(inputs)
+    return node, edges, {id(a) for a in tensors}, record
 
 
 _OWN = frozenset(name for name in dir(FunctionCtx) if not name.startswith("_")) - {
@@ -492,19 +500,24 @@ def _finish(
     no_grad = {id(t) for t in node._call_no_grad_outputs}
     _check_dirty(node._call_dirty, outputs, record)
     final = list(outputs)
-    places = {id(o): i for i, o in enumerate(outputs) if isinstance(o, Tensor)}
-    tensors = [i for i, o in enumerate(outputs) if isinstance(o, Tensor)]
-    for i in tensors:
-        if id(outputs[i]) in given and id(outputs[i]) not in dirty:
+    places: dict[int, int] = {}
+    tensors: list[int] = []
+    results: list[_Result] = []
+    sources: list[int] = []
+    for i, o in enumerate(outputs):
+        if not isinstance(o, Tensor):
+            continue
+        tensors.append(i)
+        own = id(o)
+        places[own] = i
+        if own in given and own not in dirty:
             # An input returned as it is becomes a view of itself, with a history of its own.
-            final[i] = _alias(outputs[i])
+            final[i] = _alias(o)
+        results.append(_Result(i, tuple(o._a.shape), o.dtype, o.device))
+        if o.dtype.fp and own not in no_grad:
+            sources.append(i)
     node._call_arity = len(outputs)
-    node._call_results = tuple(
-        _Result(i, tuple(final[i]._a.shape), final[i].dtype, final[i].device) for i in tensors
-    )
-    node._call_sources = tuple(
-        i for i in tensors if final[i].dtype.fp and id(outputs[i]) not in no_grad
-    )
+    node._call_results, node._call_sources = tuple(results), tuple(sources)
     node._call_several = len(node._call_sources) > 1
     if node._call_several:
         vars(node)["n_out"] = 2  # gradients arrive by their place
@@ -520,8 +533,10 @@ def _finish(
             else:
                 entries.append(_SavedInput(t))
         node.saved = tuple(entries)
-        if len({id(be) for be in (*node.homes(), *[final[i]._be for i in tensors])}) > 1:
-            engine.several_devices = True
+        if not engine.several_devices:
+            homes = *node.homes(), *[final[i]._be for i in tensors]
+            if homes.count(homes[0]) < len(homes):
+                engine.several_devices = True
     for i in tensors:
         if record and i in node._call_sources:
             _attach(final[i], node, i, id(outputs[i]) in dirty)
