@@ -176,7 +176,7 @@ def _large_unary(name: str, general: Kernel | None = None) -> Kernel:
 def _large_binary(name: str) -> Kernel:
     general, find = otherwise(name), compiled(name).get
 
-    def large(a: Array, b: Array) -> object:
+    def large(a: Array, b: Array) -> Any:
         dtype, shape = a.dtype, a.shape
         run = find(dtype)
         if run is None or b.dtype != dtype:
