@@ -136,9 +136,9 @@ def _as_one(a: Array, indices: Indices) -> tuple[Array, Indices] | None:
     What is made here is compared with the number of rows when it is read, whatever the indices are
     by then.
     """
-    first = next(d for d, i in enumerate(indices) if i is not None)
+    first = next((d for d, i in enumerate(indices) if i is not None), None)
     shape, end = a.shape, len(indices)
-    if not a.size or not a.flags.c_contiguous or a.dtype.kind == "V":
+    if first is None or not a.size or not a.flags.c_contiguous or a.dtype.kind == "V":
         return None
     rows, count = indices[first], shape[first]
     for d in range(first + 1, end):
@@ -194,7 +194,7 @@ def _written(a: Array, indices: Indices, values: Array, accumulate: bool) -> boo
     rows, more = indices[0], indices[-1]
     if given > 2 or rows is None or more is None or rows.shape != more.shape or not a.size:
         return False
-    if accumulate and (given == 1 or a.dtype not in _add_pairs):
+    if accumulate and a.dtype not in _add_pairs:
         return False
     shape = a.shape
     if not (_flat(a, rows) and _flat(a, more) and alike(a, values)):
@@ -212,8 +212,9 @@ def _written(a: Array, indices: Indices, values: Array, accumulate: bool) -> boo
 
 
 def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> None:
-    if native is not None and _written(a, indices, values, accumulate):
-        return
+    if native is not None and not (accumulate and len(indices) == 1):
+        if _written(a, indices, values, accumulate):
+            return
     if accumulate and a.dtype in _add_rows:
         if _rows_of(indices) is None:
             a, indices = _as_one(a, indices) or (a, indices)
