@@ -165,8 +165,8 @@ class NumpyBackend(plugin.Backend):
             ValueError: the view would reach beyond the memory of `root`.
         """
         size = root.itemsize
-        first, last = _extent(root)
-        reach = offset + sum(s * (n - 1) for s, n in zip(stride, shape, strict=True) if n)
+        first, last = (0, root.size - 1) if root.flags.c_contiguous else _extent(root)
+        reach = offset + sum([s * (n - 1) for s, n in zip(stride, shape, strict=True) if n])
         if prod(shape) and not first <= offset <= reach <= last:
             raise ValueError(
                 f"as_strided: sizes {shape}, strides {stride} and offset {offset} reach beyond the "

@@ -92,7 +92,7 @@ class Storage:
         if 0 in shape:
             return 0
         be = self._be
-        if not be.strided:
+        if not be.strided or be.backend.is_contiguous(self.buffer):
             count = 1
             for n in shape:
                 count *= n

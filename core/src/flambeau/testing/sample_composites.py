@@ -303,6 +303,7 @@ _TRANSPOSED = ("permute", ((1, 0),), (3, 4), "transpose")
 _ROWS_OF = ("slice", ((slice(1, 4, 2),),), (4, 3), "rows")
 # Shape of the base; shape, stride and offset of the region; stride and offset of the base.
 _OVERLAPPING = (4,), (3, 2), (1, 1), 0, (1,), 0
+_WINDOWS = ("unfold", (0, 2, 2), (4, 3), "Unfold")
 _INSIDE = (2, 3), (2, 2), (3, 1), 1, (3, 1), 0
 _BASE_TRANSPOSED = (2, 3), (3,), (1,), 1, (1, 2), 0
 
@@ -339,6 +340,28 @@ MOVEMENT = {
         Sample((Arr((3, 4)), Arr((4, 3), seed=1), (_TRANSPOSED,)), "all", True),
         Sample((Arr((3, 4)), Arr((2, 3), seed=1), (_TRANSPOSED, _ROWS_OF)), "columns", True),
         Sample((Arr(()), Arr((), seed=1), ()), "scalar", True),
+        Sample((Arr((4, 3)), Arr((2, 3, 2), seed=1), (_WINDOWS,)), "windows", True),
+        *(
+            Sample(
+                (Arr((2, 3)), Arr(how[1], seed=1), (("as_strided", how[1:], how[0], ""),)),
+                what,
+                True,
+            )
+            for how, what in ((_INSIDE, "inside"), (_BASE_TRANSPOSED, "base transposed"))
+        ),
+        Sample(
+            (
+                *(Arr((2, 3)), Arr((2,), seed=1)),
+                (("as_strided", _INSIDE[1:], (2, 3), ""), ("diagonal", (0, 0, 1), (2, 2), "")),
+            ),
+            "diagonal of a region",
+            True,
+        ),
+        Sample(
+            (Arr((2, 3)), Arr((), seed=1), (("as_strided", ((), (), 2, (3, 1), 0), (2, 3), ""),)),
+            "one element",
+            True,
+        ),
     ],
 }
 

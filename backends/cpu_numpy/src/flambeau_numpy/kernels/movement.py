@@ -12,6 +12,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from flambeau_numpy.allocator import THRESHOLD, empty, zeros
 from flambeau_numpy.casts import copy_order
+from flambeau_numpy.kernels.elementwise import clone, contiguous
+from flambeau_numpy.kernels.indexing import scatter_add_
 
 Array = np.ndarray[Any, Any]
 _ndarray = np.ndarray
@@ -180,10 +182,140 @@ def diagonal_backward(
     return out
 
 
+def view_put(a: Array, value: Array, steps: Sequence[Any]) -> Array:
+    """A copy of `a` with the region that view steps select replaced by `value`."""
+    reshapes = any(step[0] == "view" for step in steps)  # which strides of a copy may not allow
+    out = contiguous(a) if reshapes else clone(a)
+    _put(out, value, steps)
+    return out
+
+
+def _put(region: Array, value: Array, steps: Sequence[Any]) -> None:
+    for i, (op, args, _, _) in enumerate(steps):
+        if op == "as_strided":
+            places = _places_in(*args, region.shape)
+            flat = np.append(region, region.dtype.type(0))  # one more, for what lies outside
+            part = np.asarray(flat[places])
+            _put(part, value, steps[i + 1 :])
+            flat[places] = part
+            region[...] = flat[:-1].reshape(region.shape)
+            return
+        region = _STEPS[op](region, *args)
+    region[...] = value
+
+
+def _unfold(a: Array, dim: int, size: int, step: int) -> Array:
+    shape, strides = list(a.shape), list(a.strides)
+    shape[dim], strides[dim] = (shape[dim] - size) // step + 1, strides[dim] * step
+    return as_strided(a, (*shape, size), (*strides, a.strides[dim]))
+
+
+_STEPS: dict[str, Callable[..., Array]] = {
+    "slice": slice_,
+    "permute": np.ndarray.transpose,
+    "view": view,
+    "expand": expand,
+    "diagonal": diagonal,
+    "unfold": _unfold,
+}
+
+
+def as_strided_region(a: Array, base: tuple[int, ...], shape: tuple[int, ...], *how: Any) -> Array:
+    """What strides select of memory that holds `a`, of shape `base`, by strides of its own."""
+    if (start := _first_within(base, shape, *how)) is not None:
+        flat = np.ascontiguousarray(a).reshape(-1)
+        return np.array(_strided(flat, shape, how[0], start), order="C")
+    return np.append(a, a.dtype.type(0))[_places_in(shape, *how, base)]
+
+
+def as_strided_backward(
+    grad: Array, base: tuple[int, ...], shape: tuple[int, ...], *how: Any
+) -> Array:
+    """Zeros of shape `base` with `grad` added where strides select elements of their memory."""
+    count, start = prod(base), _first_within(base, shape, *how)
+    out = zeros((count if start is not None else count + 1,), grad.dtype)
+    if start is not None and _are_apart(shape, how[0]):
+        _strided(out, shape, how[0], start)[...] = grad
+    else:
+        scatter_add_(out, 0, _places_in(shape, *how, base).reshape(-1), grad.reshape(-1))
+    return out[:count].reshape(base)
+
+
+def _strided(flat: Array, shape: tuple[int, ...], stride: tuple[int, ...], start: int) -> Array:
+    if 0 in shape:
+        return flat[:0].reshape(shape)
+    return _ndarray(
+        shape, flat.dtype, flat, start * flat.itemsize, [s * flat.itemsize for s in stride]
+    )
+
+
+def _first_within(
+    base: tuple[int, ...],
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    base_stride: tuple[int, ...],
+    base_offset: int,
+) -> int | None:
+    """Where a row-major base has the first element of a region that lies in it; None of others."""
+    step = 1
+    for n, s in zip(reversed(base), reversed(base_stride), strict=True):
+        if s != step:
+            return None
+        step *= max(n, 1)
+    start = offset - base_offset
+    return start if start >= 0 and start + _reach(shape, stride) < prod(base) else None
+
+
+def _reach(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    return sum([(n - 1) * s for n, s in zip(shape, stride, strict=True) if n])
+
+
+def _are_apart(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    """Whether strides surely select no element twice."""
+    reach = 0
+    for s, n in sorted(zip(stride, shape, strict=True)):
+        if n > 1:
+            if s <= reach:
+                return False
+            reach += (n - 1) * s
+    return True
+
+
+def _places_in(
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    base_stride: tuple[int, ...],
+    base_offset: int,
+    base: tuple[int, ...],
+) -> Array:
+    """Row-major positions in a base of what strides select, that after the last for all outside."""
+    wanted = _places(shape, stride, offset)
+    if _first_within(base, shape, stride, offset, base_stride, base_offset) is not None:
+        return wanted - base_offset
+    count = prod(base)
+    most = max(offset + _reach(shape, stride), base_offset + _reach(base, base_stride))
+    table = np.full(1 + most, count)
+    table[_places(base, base_stride, base_offset).reshape(-1)] = np.arange(count)
+    return table[wanted]
+
+
+def _places(shape: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Array:
+    """The elements of a memory that strides select."""
+    found = np.full(shape, offset)
+    for d, (n, step) in enumerate(zip(shape, stride, strict=True)):
+        found += (np.arange(n) * step).reshape((n,) + (1,) * (len(shape) - 1 - d))
+    return found
+
+
 KERNELS = {
     "slice": slice_,
     "slice_backward": slice_backward,
     "diagonal_backward": diagonal_backward,
+    "view_put": view_put,
+    "as_strided_region": as_strided_region,
+    "as_strided_backward": as_strided_backward,
     "permute": np.ndarray.transpose,
     "view": view,
     "expand": expand,

@@ -7,8 +7,10 @@ from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._dispatch.dispatch import wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
+from flambeau.ops.declaration.table import OPS
 
 
 @public
@@ -93,12 +95,19 @@ def as_strided_scatter(
 
 
 def _replaced(name: str, input: Tensor, src: Tensor, region: Any) -> Tensor:
-    made = need_tensor(input, name, "input").clone()
+    x, be = need_tensor(input, name, "input"), input._be
+    made = wrap(be, x._a, x.dtype) if be.strided else x.clone()
     view = region(made)
     if view.shape != need_tensor(src, name, "src").shape:
         raise RuntimeError(
             f"{name}: expected src to have a size equal to the region of input that it replaces, "
             f"{list(view.shape)}, but got {list(src.shape)}"
         )
+    if be.strided and src._be is be and src.dtype is x.dtype and view._view[0] is made:
+        _, op, args, title = view._view
+        return OPS["view_put"].run(x, src, ((op, args, tuple(x._a.shape), title),))
+    if be.strided:
+        made = x.clone()
+        view = region(made)
     view.copy_(src)
     return made

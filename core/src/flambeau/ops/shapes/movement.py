@@ -224,7 +224,11 @@ def _with_spare(flat: Tensor, value: int) -> Tensor:
 
 def sum_products(shape: Sequence[int], stride: Sequence[int]) -> int:
     """The largest offset that strides reach from the first element."""
-    return builtins.sum((n - 1) * s for n, s in zip(shape, stride, strict=True) if n > 0)
+    reach = 0
+    for n, s in zip(shape, stride, strict=True):
+        if n > 0:
+            reach += (n - 1) * s
+    return reach
 
 
 @composite
@@ -893,7 +897,7 @@ def as_strided(
     shape, strides = sizes((tuple(size),)), sizes((tuple(stride),), "stride")
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
-    if builtins.any(s < 0 for s in strides):
+    if strides and builtins.min(strides) < 0:
         raise RuntimeError(
             f"as_strided: Negative strides are not supported at the moment, got strides: "
             f"{list(strides)}"
@@ -909,19 +913,20 @@ def as_strided(
         )
     args = (shape, strides, offset, *g[1:])
     be = x._be
-    root = st.root(x.dtype) if be.strided else st.buffer
-    from_root = (shape, strides, offset, contiguous_strides(root.shape), 0)
     try:
         if be.strided:
-            native = be.backend.as_strided(root, shape, strides, offset)
+            native = be.backend.as_strided(st.root(x.dtype), shape, strides, offset)
         else:
+            root = st.buffer
+            from_root = (shape, strides, offset, contiguous_strides(root.shape), 0)
             native = be.as_strided_region(root, root.shape, *from_root)
     except be.error as error:
         raise kernel_error("as_strided", error, (x, shape, strides, offset)) from error
     made = make_view(x, "as_strided", args, native, "AsStrided")
     if not be.strided:
         made._msteps = (("as_strided", from_root),)
-    edge(made)  # until the next write its gradient passes through `x`, not from the whole storage
+    if made._rg:
+        edge(made)  # until the next write its gradient passes through `x`, not the whole storage
     return made
 
 
