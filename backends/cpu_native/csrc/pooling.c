@@ -170,10 +170,12 @@ AVX512 static void windows_step(const void *context, int64_t begin, int64_t end)
     __mmask16 there[WIDEST];
     int64_t masked = -1; /* the windows that these are of */
     for (int64_t line = begin; line < end; line++) {
-        const int64_t plane = line / c->oh, top = line % c->oh * c->sh - c->ph;
-        const float *x = c->x + plane * h * w;
-        int64_t upper, lower;
+        const int64_t frame = line / c->oh, top = line % c->oh * c->sh - c->ph, depth = frame % c->od * c->sd - c->pd;
+        const float *x = c->x + frame / c->od * c->d * h * w;
+        int64_t upper, lower, front, back;
         taps_inside_f32(top, c->dh, kh, h, &upper, &lower);
+        taps_inside_f32(depth, c->dd, c->kd, c->d, &front, &back);
+        if (front >= back) upper = lower;
         for (int64_t i = 0; i < ow; i += 16) {
             const __mmask16 all = MASK_OF(ow - i);
             const int64_t left = i * apart - c->pw;
@@ -188,8 +190,9 @@ AVX512 static void windows_step(const void *context, int64_t begin, int64_t end)
             __m512 best = _mm512_set1_ps(-INFINITY);
             __m512i place = _mm512_setzero_si512();
             __mmask16 empty = all;
-            for (int64_t down = upper; down < lower; down++) {
-                const int64_t row = top + down * c->dh;
+            for (int64_t down = upper, ahead = front; down < lower; ) {
+                const int64_t row = (depth + ahead * c->dd) * h + top + down * c->dh;
+                if (++down == lower && ++ahead < back) down = upper;
                 for (int64_t right = 0; right < kw; right++) {
                     const int64_t start = row * w + left + right * dw;
                     __m512 v = _mm512_maskz_loadu_ps((__mmask16)inside[right], x + start);
@@ -248,6 +251,8 @@ static void max_box_v(const void *context, const void *volume, const int64_t *fr
 const Row pooling_rows[] = {
     {"max_pool2d_f32", "wwriiiiiiiiiiiii", "t034,d034,t012", max_pool2d_f32},
     {"max_pool2d_f64", "wwriiiiiiiiiiiii", "t034,d034,t012", max_pool2d_f64},
+    {"max_pool3d_f32", "wwriiiiiiiiiiiiiiiiiii", "t0456,d0456,t0123", max_pool3d_f32},
+    {"max_pool3d_f64", "wwriiiiiiiiiiiiiiiiiii", "t0456,d0456,t0123", max_pool3d_f64},
     {"max_boxes_f32", "wwrrrrrrriiiiiiiiii", BOXES, max_boxes_f32},
     {"max_boxes_f64", "wwrrrrrrriiiiiiiiii", BOXES, max_boxes_f64},
     {"max_boxes_pixels_f32", "wwrrrrriiiiii", "t0345,d0345,t0125,d3,d3,d4,d4", max_boxes_pixels_f32},

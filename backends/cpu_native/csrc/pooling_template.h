@@ -1,10 +1,11 @@
-/* Pooling of planes (h, w) to (oh, ow), a row of windows at a time and in it tap by tap. */
+/* Pooling of planes (h, w) to (oh, ow), a row of windows at a time and in it tap by tap; or of volumes (d, h, w). */
 
 typedef struct {
     const T *x;
     T *out;
     int64_t *places;
     int64_t h, w, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw, channels;
+    int64_t d, od, kd, sd, pd, dd; /* of maxima: 1, or 0 for pd, of planes */
     int include_pad;
     double divisor;
     Flag *outside; /* becomes 1 where a step finds a place out of range */
@@ -74,8 +75,10 @@ WIDE static void NAME(max_pool2d_step)(const void *context, int64_t begin, int64
     const NAME(Pool) *c = context;
     int32_t at[PIECE];
     for (int64_t line = begin; line < end; line++) {
-        const int64_t plane = line / c->oh, y = line % c->oh;
-        const T *x = c->x + plane * c->h * c->w;
+        const int64_t frame = line / c->oh, y = line % c->oh, depth = frame % c->od * c->sd - c->pd;
+        const T *x = c->x + frame / c->od * c->d * c->h * c->w;
+        int64_t front, back;
+        NAME(taps_inside)(depth, c->dd, c->kd, c->d, &front, &back);
         for (int64_t from = 0; from < c->ow; from += PIECE) {
             const int64_t to = from + PIECE < c->ow ? from + PIECE : c->ow;
             T *best = c->out + line * c->ow;
@@ -86,24 +89,26 @@ WIDE static void NAME(max_pool2d_step)(const void *context, int64_t begin, int64
             int64_t upper, lower, left, right;
             NAME(taps_inside)(y * c->sh - c->ph, c->dh, c->kh, c->h, &upper, &lower);
             NAME(taps_of_row)(c, &left, &right);
-            for (int64_t i = upper; i < lower; i++) {
-                const int64_t row = y * c->sh - c->ph + i * c->dh;
-                for (int64_t j = left; j < right; j++) {
-                    int64_t first, last;
-                    NAME(inside)(c, j * c->dw - c->pw, &first, &last);
-                    if (first < from) first = from;
-                    if (last > to) last = to;
-                    const int64_t start = row * c->w + first * c->sw + j * c->dw - c->pw;
-                    if (first >= last) continue;
-                    if (c->sw == 1) {
-                        NAME(max_tap)(x + start, best + first, at + first - from, last - first, 1,
-                                      (int32_t)start, 1);
-                    } else if (c->sw == 2) {
-                        NAME(max_tap)(x + start, best + first, at + first - from, last - first, 2,
-                                      (int32_t)start, 2);
-                    } else {
-                        NAME(max_tap)(x + start, best + first, at + first - from, last - first,
-                                      c->sw, (int32_t)start, (int32_t)c->sw);
+            for (int64_t ahead = front; ahead < back; ahead++) {
+                for (int64_t i = upper; i < lower; i++) {
+                    const int64_t row = (depth + ahead * c->dd) * c->h + y * c->sh - c->ph + i * c->dh;
+                    for (int64_t j = left; j < right; j++) {
+                        int64_t first, last;
+                        NAME(inside)(c, j * c->dw - c->pw, &first, &last);
+                        if (first < from) first = from;
+                        if (last > to) last = to;
+                        const int64_t start = row * c->w + first * c->sw + j * c->dw - c->pw;
+                        if (first >= last) continue;
+                        if (c->sw == 1) {
+                            NAME(max_tap)(x + start, best + first, at + first - from, last - first, 1,
+                                          (int32_t)start, 1);
+                        } else if (c->sw == 2) {
+                            NAME(max_tap)(x + start, best + first, at + first - from, last - first, 2,
+                                          (int32_t)start, 2);
+                        } else {
+                            NAME(max_tap)(x + start, best + first, at + first - from, last - first,
+                                          c->sw, (int32_t)start, (int32_t)c->sw);
+                        }
                     }
                 }
             }
@@ -256,7 +261,7 @@ static void NAME(max_pool2d)(const Args *k) {
     const int64_t *n = k->n;
     NAME(Pool) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2], .h = n[1], .w = n[2],
                     .oh = n[3], .ow = n[4], .kh = n[5], .kw = n[6], .sh = n[7], .sw = n[8],
-                    .ph = n[9], .pw = n[10], .dh = n[11], .dw = n[12]};
+                    .ph = n[9], .pw = n[10], .dh = n[11], .dw = n[12], .d = 1, .od = 1, .kd = 1, .sd = 1, .dd = 1};
     if (!NAME(are_windows)(k, &c)) return;
     Step step = NAME(are_few)(&c) ? NAME(max_few_step) : NAME(max_pool2d_step);
     if (IS_QUARTERED && sizeof(T) == 4 && c.kh == 2 && c.kw == 2 && c.sh == 2 && c.sw == 2 &&
@@ -267,6 +272,26 @@ static void NAME(max_pool2d)(const Args *k) {
     else if (IS_QUARTERED && sizeof(T) == 4 && c.sw <= 2 && c.kw <= WIDEST && 2 * c.ow > c.kw)
         step = windows_step;
     split(step, &c, n[0] * c.oh, team(k, times(n[0] * c.oh * c.ow, times(c.kh, c.kw))));
+}
+
+/* Of volumes whose windows all have elements. */
+static void NAME(max_pool3d)(const Args *k) {
+    const int64_t *n = k->n;
+    int64_t far;
+    NAME(Pool) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2], .d = n[1], .h = n[2], .w = n[3],
+                    .od = n[4], .oh = n[5], .ow = n[6], .kd = n[7], .kh = n[8], .kw = n[9],
+                    .sd = n[10], .sh = n[11], .sw = n[12], .pd = n[13], .ph = n[14], .pw = n[15],
+                    .dd = n[16], .dh = n[17], .dw = n[18]};
+    if (!NAME(are_windows)(k, &c)) return;
+    if (c.sd < 1 || c.dd < 1 || c.kh < 1 || !reach(c.od, c.sd, c.kd, c.dd, c.pd, c.d, &far) ||
+        __builtin_mul_overflow(c.kd, c.kh, &far)) {
+        *k->failure = "windows that lead nowhere";
+        return;
+    }
+    const int is_quick = IS_QUARTERED && sizeof(T) == 4 && c.sw <= 2 && c.kw <= WIDEST;
+    const int64_t lines = c.ow == 0 ? 0 : n[0] * c.od * c.oh;
+    split(is_quick ? windows_step : NAME(max_pool2d_step), &c, lines,
+          team(k, times(lines * c.ow, times(far, c.kw))));
 }
 
 WIDE static void NAME(max_boxes_step)(const void *context, int64_t begin, int64_t end) {

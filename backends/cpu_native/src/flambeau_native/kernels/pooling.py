@@ -110,8 +110,31 @@ def _boxes(run: Kernel, x: Array, dims: Sequence[tuple[Array, Array]], steps: Si
     return run, forms, (*bounds, volumes, *sizes, *counts, *steps)
 
 
+def _volumes(
+    shape: Sizes,
+    windows: Sequence[tuple[Array, Array]],
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+) -> Numbers:
+    """How many volumes there are, their sizes, and their windows, to be taken a line at once.
+
+    Empty where windows are wider than such a line, reach far, or have no elements.
+    """
+    counts, sizes = tuple([first.size for first, _ in windows]), shape[-3:]
+    far = max(*stride, *padding, *dilation) >= _LARGEST or prod(sizes) >= _LARGEST
+    if far or any(k > _FAR * n for k, n in zip(kernel, sizes, strict=True)):
+        return ()
+    if not all((first < end).all() for first, end in windows) or 2 * counts[2] <= kernel[2]:
+        return ()
+    if stride[2] > 2 and counts[2] < 2 * kernel[2]:
+        return ()
+    return prod(shape[:-3]), *sizes, *counts, *kernel, *stride, *padding, *dilation
+
+
 def _make_max_pool3d() -> Kernel:
-    find = compiled("max_boxes").get
+    find, find_of_lines = compiled("max_boxes").get, compiled("max_pool3d").get
 
     def prepare(
         x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
@@ -120,7 +143,11 @@ def _make_max_pool3d() -> Kernel:
         if run is None or not x.size:
             return None
         how = zip(x.shape[-3:], kernel, stride, padding, dilation, strict=True)
-        return _boxes(run, x, [_windows(*one, ceil_mode) for one in how], dilation)
+        windows = [_windows(*one, ceil_mode) for one in how]
+        if numbers := _volumes(x.shape, windows, kernel, stride, padding, dilation):
+            shape = (*x.shape[:-3], *numbers[4:7])
+            return find_of_lines(x.dtype), (form(shape, x.dtype), form(shape, INT64)), numbers
+        return _boxes(run, x, windows, dilation)
 
     return prepared("max_pool3d", "asssss", prepare, otherwise("max_pool3d"))
 
