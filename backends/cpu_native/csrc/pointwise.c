@@ -216,50 +216,6 @@ ARITHMETIC(div, g / x, g / x)
 ARITHMETIC(maximum, g >= x || g != g ? g : x, IF(IS(g, GE, x) | IS_NAN(g), x, g))
 ARITHMETIC(minimum, g <= x || g != g ? g : x, IF(IS(g, LE, x) | IS_NAN(g), x, g))
 
-/* log |gamma(x)| for x > 0 in double: Stirling's series at x + 8 or more, less log of the factors. */
-INLINE double log_gamma_positive(double x) {
-    double product = 1.0, y = x;
-    for (int i = 0; i < 8; i++) {
-        double below = y < 8.0;
-        product = below ? product * y : product;
-        y = below ? y + 1.0 : y;
-    }
-    double r = 1.0 / y, z = r * r;
-    double series = 1.0 / 156;
-    series = fma(series, z, -691.0 / 360360);
-    series = fma(series, z, 1.0 / 1188);
-    series = fma(series, z, -1.0 / 1680);
-    series = fma(series, z, 1.0 / 1260);
-    series = fma(series, z, -1.0 / 360);
-    series = fma(series, z, 1.0 / 12) * r;
-    double value = (y - 0.5) * log_d(y) - y + 0.91893853320467274178 + series - log_d(product);
-    return x == 1.0 || x == 2.0 ? 0.0 : value;
-}
-
-WIDE static void lgamma_loop_f32(void *to, const void *from, const void *unused, int64_t n,
-                                 const double *numbers, int streams) {
-    const float *restrict a = from;
-    float *restrict out = to;
-    int64_t other = 0;
-    (void)unused, (void)numbers, (void)streams;
-#pragma omp simd reduction(+ : other)
-    for (int64_t i = 0; i < n; i++) {
-        double x = a[i];
-        out[i] = (float)log_gamma_positive(x);
-        other += !(x > 0.0 && x < INFINITY);
-    }
-    /* Zero, negative numbers, infinities and NaN are left to the C library. */
-    for (int64_t i = 0; other && i < n; i++) {
-        if (a[i] != a[i]) {
-            out[i] = a[i];
-        } else if (!(a[i] > 0.0f && a[i] < INFINITY)) {
-            out[i] = (float)lgamma(a[i]);
-        }
-    }
-}
-UNARY_KERNEL(lgamma, float, f32, float, lgamma_loop_f32)
-HALVES(lgamma, lgamma_loop_f32, ONE_OPERAND)
-
 #define ROWS(name, arguments, extents)                         \
     {#name "_f64", arguments, extents, name##_f64}, SINGLE(name, arguments, extents)
 #define SINGLE(name, arguments, extents)                                                             \
@@ -280,7 +236,7 @@ const Row pointwise_rows[] = {
     ROWS(gelu_tanh, "wri", ONE_EACH), ROWS(gelu_tanh_backward, "wrri", TWO_EACH),
     ROWS(threshold_backward, "wrrif", TWO_EACH), ROWS(leaky_relu_backward, "wrrif", TWO_EACH),
     ROWS(bent, "wrriff", TWO_EACH), ROWS(sigmoid_backward, "wrri", TWO_EACH), ROWS(tanh_backward, "wrri", TWO_EACH),
-    ROWS(silu_backward, "wrri", TWO_EACH), SINGLE(lgamma, "wri", ONE_EACH),
+    ROWS(silu_backward, "wrri", TWO_EACH),
     SINGLE(exp, "wri", ONE_EACH), SINGLE(log, "wri", ONE_EACH),
     SINGLE(tanh, "wri", ONE_EACH), SINGLE(elu, "wrifff", ONE_EACH), SINGLE(elu_backward, "wrrifff", TWO_EACH),
     ROWS(hardsigmoid, "wri", ONE_EACH), ROWS(hardsigmoid_backward, "wrri", TWO_EACH),
