@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
+from flambeau._dispatch.arguments import broadcast_shapes, dim_of, need_tensor
 from flambeau._dispatch.dispatch import common, result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -47,8 +47,16 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     x, y = _pair("cosine_similarity", x1, x2)
     if x._a.shape != y._a.shape:
         shape = broadcast_shapes(tuple(x.shape), tuple(y.shape))
-        x, y = x.expand(shape), y.expand(shape)
+        d = dim_of(dim, len(shape))
+        # Lengths are of whole vectors; along other dimensions they are repeated with their product.
+        x, y = _spread(x, shape, d), _spread(y, shape, d)
     return (x / _length(x, dim, eps) * (y / _length(y, dim, eps))).sum(dim)
+
+
+def _spread(x: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
+    """`x` with as many dimensions as `shape`, and expanded along `dim`."""
+    own = (*(1,) * (len(shape) - x.dim()), *x.shape)
+    return x.expand((*own[:dim], shape[dim], *own[dim + 1 :]))
 
 
 def _length(x: Tensor, dim: int, eps: float) -> Tensor:

@@ -8,8 +8,8 @@ from math import prod
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
-from flambeau.nn.functional._arguments import Size, readable, sizes
-from flambeau.overrides import takes_as_annotated
+from flambeau.nn.functional._arguments import Size, sizes
+from flambeau.overrides import checked, takes_as_annotated
 
 
 @takes_as_annotated
@@ -129,15 +129,11 @@ def _unpooled(
         raise NotImplementedError(f"{where}(): not implemented for {input.dtype}")
     size = unpooled_size(input, kernel, step, edge, output_size)
     count = prod(size)
-    if readable(indices) and indices.numel():
-        lowest, highest = int(indices.min()), int(indices.max())
-        if lowest < 0 or highest >= count:
-            raise RuntimeError(
-                f"Found an invalid max index: {lowest if lowest < 0 else highest} "
-                f"(output volumes are of size {'x'.join(map(str, size))})"
-            )
-    lead = tuple(input.shape[:-rank])
-    flat = (*lead, prod(input.shape[-rank:]))
+    text = "Found an invalid max index: {index} (output volumes are of size {})"
+    indices = checked(indices, count, RuntimeError, text, ("x".join(map(str, size)),))
+    shape = tuple(input.shape)
+    lead = shape[:-rank]
+    flat = (*lead, prod(shape[-rank:]))
     empty = input.new_zeros((*lead, count))
     placed = empty.scatter(-1, indices.reshape(flat), input.reshape(flat))
     return placed.reshape((*lead, *size))
