@@ -202,6 +202,32 @@ static void triangle(const Args *k) {
     if (rows > 0) split(triangle_step, &c, k->n[0] * rows, team(k, k->n[0] * rows * columns));
 }
 
+#define MANY (INT64_MAX / 4)
+
+/* The rows, then the columns, of n[0] / 2 elements on one side of a diagonal of a matrix. */
+static void triangle_places(const Args *k) {
+    int64_t *out = k->p[0], at = 0;
+    const int64_t count = k->n[0] / 2, rows = k->n[1], columns = k->n[2], is_lower = k->n[4] != 0;
+    int64_t diagonal = k->n[3];
+    if (rows < 0 || columns < 0 || rows > MANY || columns > MANY) {
+        *k->failure = "another number of elements";
+        return;
+    }
+    diagonal = diagonal < -rows ? -rows : diagonal > columns ? columns : diagonal;
+    /* Rows that have some. */
+    const int64_t above = is_lower && diagonal < 0 ? -diagonal : 0, width = columns - diagonal;
+    const int64_t end = columns == 0 ? 0 : is_lower || rows < width ? rows : width;
+    for (int64_t i = above; i < end; i++) {
+        int64_t edge = i + diagonal + is_lower;
+        edge = edge < 0 ? 0 : edge > columns ? columns : edge;
+        const int64_t first = is_lower ? 0 : edge, n = is_lower ? edge : columns - edge;
+        if (n > count - at) break;
+        for (int64_t j = 0; j < n; j++) out[at + j] = i, out[count + at + j] = first + j;
+        at += n;
+    }
+    if (at < count) *k->failure = "another number of elements";
+}
+
 /* Lines of bytes in the middle of longer ones, and of items that are all alike; or what is cropped to them. */
 typedef struct {
     char *out;
@@ -288,6 +314,7 @@ const Row moving_rows[] = {
     {"arange_f32", "wiff", "t0", arange_f32},
     {"arange_f64", "wiff", "t0", arange_f64},
     {"arange_i64", "wiii", "t0", arange_i64},
+    {"triangle_places", "wiiiii", "d0", triangle_places},
     {"linspace_f32", "wifff", "t0", linspace_f32},
     {"linspace_f64", "wifff", "t0", linspace_f64},
     {"ones_on_diagonal_f32", "wii", "t01", ones_on_diagonal_f32},

@@ -133,3 +133,14 @@ def test_what_a_compiled_function_makes_in_one_is_seen_by_its_plan(program):
         fb.manual_seed(seed)
         assert fb.equal(compiled(x), wanted)
     assert compiled.explain().replays == 3
+
+
+@pytest.mark.parametrize("diagonal", [0, 1, -1, 3, -4, 40, -40, 2**70, -(2**70)])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (1, 1), (4, 4), (3, 7), (7, 3)])
+def test_places_beside_a_diagonal_are_those_of_numpy(shape, diagonal):
+    within = max(-99, min(99, diagonal))
+    triangle = KERNELS["arange"].triangle
+    for lower, wanted in ((True, np.tril_indices), (False, np.triu_indices)):
+        found = triangle(*shape, diagonal, lower)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, wanted(shape[0], within, shape[1]))

@@ -40,10 +40,27 @@ def between(start: float, end: float, step: float, length: int, dtype: DType) ->
     return out
 
 
+def triangle(rows: int, columns: int, diagonal: int, lower: bool) -> Array:
+    """Rows and columns of the elements on and below a diagonal of a matrix, or on and above it."""
+    diagonal = max(-rows - 1, min(columns, diagonal))
+    count = _below(rows, columns, diagonal if lower else diagonal - 1)
+    out = made((2, count if lower else rows * columns - count), INT64)
+    native.triangle_places(out, out.size, rows, columns, diagonal, lower)
+    return out
+
+
+def _below(rows: int, columns: int, diagonal: int) -> int:
+    """How many elements of a matrix are on and below a diagonal."""
+    first, full = (min(max(n, 0), rows) for n in (-diagonal, columns - diagonal - 1))
+    growing = max(full - first, 0)
+    return growing * (2 * (first + diagonal + 1) + growing - 1) // 2 + (rows - full) * columns
+
+
 KERNELS: dict[str, Kernel] = {}
 
 if native is not None:
     _FLOATS = {FLOAT32: native.arange_f32, FLOAT64: native.arange_f64}
     _ENDS = {FLOAT32: native.linspace_f32, FLOAT64: native.linspace_f64}
     arange.between = between  # type: ignore[attr-defined]
+    arange.triangle = triangle  # type: ignore[attr-defined]
     KERNELS["arange"] = arange

@@ -134,6 +134,10 @@ def _triangle_indices(
         raise NotImplementedError(f'"{name}" not implemented for {dtype}')
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: row and col must be non-negative, got {row} and {col}")
+    if type(offset) is int and row * col <= _MANY:
+        be = home(device)
+        if (kernel := getattr(be.arange, "triangle", None)) is not None:
+            return cast(wrap(be, kernel(row, col, offset, lower), D.int64), dtype)
     i, j = arange(row, device=device).unsqueeze(1), arange(col, device=device)
     mask = (j - i <= offset) if lower else (j - i >= offset)
     return cast(mask.nonzero().t().contiguous(), dtype)
