@@ -38,5 +38,9 @@ const Row loss_rows[] = {
     {"nll_loss_f64", "wwrroiiiiii", "t3,t,t012,d02,t1", nll_loss_f64},
     {"nll_loss_backward_f32", "wrroriiiiii", "t012,t3,d02,t1,t", nll_loss_backward_f32},
     {"nll_loss_backward_f64", "wrroriiiiii", "t012,t3,d02,t1,t", nll_loss_backward_f64},
+    {"multi_margin_loss_f32", "wwrroiiiif", "t2,4b01,t01,d0,t1", multi_margin_loss_f32},
+    {"multi_margin_loss_f64", "wwrroiiiif", "t2,4b01,t01,d0,t1", multi_margin_loss_f64},
+    {"multilabel_margin_loss_f32", "wwwrriiii", "t2,4b01,b1,t01,d01", multilabel_margin_loss_f32},
+    {"multilabel_margin_loss_f64", "wwwrriiii", "t2,4b01,b1,t01,d01", multilabel_margin_loss_f64},
     {NULL, NULL, NULL, NULL},
 };

@@ -156,3 +156,113 @@ static void NAME(nll_loss_backward)(const Args *k) {
     split(NAME(nll_loss_backward_step), &c, k->n[0], team(k, rows * c.n));
 }
 #undef EACH_ROW
+
+/* By how much scores exceed -base in all, but those that are `right`; which do is counted, and all of them by
+   `pull`.  What is no number exceeds nothing. */
+INLINE double NAME(excess)(int32_t *restrict counts, const T *restrict x, const unsigned char *restrict right,
+                           int64_t n, T base, int64_t *pull) {
+    double total = 0;
+    int64_t pulled = 0;
+#pragma omp simd reduction(+ : total, pulled)
+    for (int64_t i = 0; i < n; i++) {
+        const T z = base + x[i];
+        const int wins = (z > 0) & !(right && right[i]);
+        total += wins ? z : 0;
+        counts[i] += wins;
+        pulled += wins;
+    }
+    *pull += pulled;
+    return total;
+}
+WIDE static double NAME(excess_of_all)(int32_t *counts, const T *x, int64_t n, T base, int64_t *pull) {
+    return NAME(excess)(counts, x, NULL, n, base, pull);
+}
+WIDE static double NAME(excess_of_others)(int32_t *counts, const T *x, const unsigned char *right, int64_t n,
+                                          T base, int64_t *pull) {
+    return NAME(excess)(counts, x, right, n, base, pull);
+}
+
+/* Rows of scores with right classes that are to win by a margin. */
+typedef struct {
+    T *out;
+    const T *x;
+    const int64_t *targets;
+    int32_t *counts;
+    int64_t rows, n, kind;
+    double total;
+} NAME(Margins);
+
+static int NAME(are_margins)(const Args *k, const NAME(Margins) *c) {
+    if (c->n >= 1 && (c->kind != 0 || k->n[2] >= c->rows)) {
+        memset(c->counts, 0, (size_t)(c->rows * c->n) * sizeof(*c->counts));
+        return 1;
+    }
+    *k->failure = "no classes, or fewer results than rows";
+    return 0;
+}
+
+/* The loss of a row: an element of its own, or a part of their sum or mean. */
+INLINE void NAME(give)(NAME(Margins) * c, int64_t row, double loss) {
+    if (c->kind == 0) c->out[row] = (T)(loss / (double)c->n);
+    else c->total += loss / (double)c->n;
+}
+
+INLINE void NAME(end)(const NAME(Margins) * c) {
+    if (c->kind) *c->out = (T)(c->total / (c->kind == 2 ? (double)c->rows : 1));
+}
+
+static void NAME(multi_margin_loss)(const Args *k) {
+    NAME(Margins) c = {.out = k->p[0], .counts = k->p[1], .x = k->p[2], .targets = k->p[3],
+                       .rows = k->n[0], .n = k->n[1], .kind = k->n[3]};
+    const T *weight = k->p[4];
+    if (!NAME(are_margins)(k, &c)) return;
+    for (int64_t row = 0; row < c.rows; row++) {
+        const uint64_t place = place_of(c.targets + row);
+        if (place >= (uint64_t)c.n) {
+            *k->error = "target out of range";
+            return;
+        }
+        const int64_t t = (int64_t)place, after = t + 1;
+        const T *x = c.x + row * c.n, base = (T)k->x[0] - x[t];
+        int32_t *counts = c.counts + row * c.n;
+        int64_t pull = 0;
+        double sum = NAME(excess_of_all)(counts, x, t, base, &pull);
+        sum += NAME(excess_of_all)(counts + after, x + after, c.n - after, base, &pull);
+        counts[t] = (int32_t)-pull;
+        NAME(give)(&c, row, weight ? sum * weight[t] : sum);
+    }
+    NAME(end)(&c);
+}
+
+/* The same of rows with several right classes, those before the first negative number. */
+static void NAME(multilabel_margin_loss)(const Args *k) {
+    NAME(Margins) c = {.out = k->p[0], .counts = k->p[1], .x = k->p[3], .targets = k->p[4],
+                       .rows = k->n[0], .n = k->n[1], .kind = k->n[3]};
+    unsigned char *right = k->p[2];
+    if (!NAME(are_margins)(k, &c)) return;
+    for (int64_t row = 0; row < c.rows; row++) {
+        const T *x = c.x + row * c.n;
+        int32_t *counts = c.counts + row * c.n;
+        double sum = 0;
+        memset(right, 0, (size_t)c.n);
+        for (int pass = 0; pass < 2; pass++) {
+            for (int64_t j = 0; j < c.n; j++) {
+                const int64_t t = (int64_t)place_of(c.targets + row * c.n + j);
+                if (t < 0) break;
+                if (t >= c.n) {
+                    *k->error = "target out of range";
+                    return;
+                }
+                if (pass == 0) {
+                    right[t] = 1;
+                    continue;
+                }
+                int64_t pull = 0;
+                sum += NAME(excess_of_others)(counts, x, right, c.n, 1 - x[t], &pull);
+                counts[t] -= (int32_t)pull;
+            }
+        }
+        NAME(give)(&c, row, sum);
+    }
+    NAME(end)(&c);
+}

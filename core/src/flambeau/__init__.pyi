@@ -335,6 +335,8 @@ from flambeau.ops.shapes.movement import movedim as movedim
 from flambeau.ops.losses.regression_loss import mse_loss as mse_loss
 from flambeau.ops.indices.indexing import msort as msort
 from flambeau.ops.pointwise.elementwise import mul as mul
+from flambeau.ops.losses.margin_loss import multi_margin_loss as multi_margin_loss
+from flambeau.ops.losses.margin_loss import multilabel_margin_loss as multilabel_margin_loss
 from flambeau.ops.randomness.sampling import multinomial as multinomial
 from flambeau.ops.pointwise.elementwise import multiply as multiply
 from flambeau.ops.matrices.linalg import mv as mv

@@ -437,6 +437,10 @@ from flambeau.ops.matrices.lowrank import (
     pca_lowrank,
     svd_lowrank,
 )
+from flambeau.ops.losses.margin_loss import (
+    multi_margin_loss,
+    multilabel_margin_loss,
+)
 from flambeau.ops.shapes.movement import (
     as_strided,
     cat,
@@ -1043,6 +1047,8 @@ __all__ = [
     "mse_loss",
     "msort",
     "mul",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
     "multinomial",
     "multiply",
     "mv",

@@ -1,16 +1,13 @@
-"""Losses of classification that ask the right classes to win by a margin.
-
-No file of ops has this name: they are made of other ops here, and no device has kernels for them.
-"""
+"""Losses of classification that ask the right classes to win by a margin."""
 
 from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
-from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
+from flambeau.nn.functional._arguments import choose_reduction, reduced
 from flambeau.nn.functional.activation import logsigmoid
-from flambeau.overrides import checked, takes_as_annotated
+from flambeau.overrides import takes_as_annotated
 
 
 @takes_as_annotated
@@ -38,32 +35,8 @@ def multi_margin_loss(
     tensor(0.3750)
     """
     reduction = choose_reduction(reduction, size_average, reduce)
-    if p not in (1, 2):
-        raise ValueError(f"only p == 1 and p == 2 supported, got {p}")
-    if weight is not None and weight.dim() != 1:
-        raise ValueError(f"weight must be one-dimensional, got shape {list(weight.shape)}")
-    rows, classes = _rows("multi_margin_loss", input), target.reshape(-1)
-    count = rows.shape[1]
-    if target.dim() > 1 or target.numel() != rows.shape[0]:
-        raise RuntimeError(
-            f"inconsistent target size, expected {[rows.shape[0]]} but got {list(target.shape)}"
-        )
-    if weight is not None and weight.numel() != count:
-        raise RuntimeError(f"inconsistent weight size, expected {count} but got {weight.numel()}")
-    if target.dtype is not fb.int64:
-        raise RuntimeError(f"multi_margin_loss: expected a target of int64, got {target.dtype}")
-    text = f"target out of range: classes are 0 to {count - 1}"
-    classes = checked(classes, count, RuntimeError, text, ())
-    column = classes.unsqueeze(1)
-    own = column == fb.arange(count, device=rows.device)
-    excess = (margin - rows.gather(1, column) + rows).clamp_min(0).masked_fill(own, 0)
-    if p == 2:
-        excess = excess * excess
-    if weight is not None:
-        excess = excess * weight[classes].unsqueeze(1)
-    loss = excess.sum(1) / count
-    single = reduction == "none" and target.dim() == 0
-    return loss.reshape(()) if single else reduced(loss, reduction)
+    require_tensors("multi_margin_loss", input=input)
+    return fb.multi_margin_loss(input, target, p, margin, weight, reduction)
 
 
 @takes_as_annotated
@@ -91,32 +64,8 @@ def multilabel_margin_loss(
     tensor(0.3750)
     """
     reduction = choose_reduction(reduction, size_average, reduce)
-    rows = _rows("multilabel_margin_loss", input)
-    alone = target.numel() == input.numel() == 1 and target.dim() < 2 and input.dim() < 2
-    if target.shape != input.shape and not alone:
-        raise RuntimeError(
-            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
-        )
-    if target.dtype is not fb.int64:
-        raise RuntimeError(
-            f"multilabel_margin_loss: expected a target of int64, got {target.dtype}"
-        )
-    count = rows.shape[1]
-    labels = target.reshape(rows.shape)
-    if (
-        readable(labels)
-        and labels.numel()
-        and not -1 <= int(labels.min()) <= int(labels.max()) < count
-    ):
-        raise RuntimeError(f"multilabel_margin_loss: a target is not in [-1, {count})")
-    listed = (labels >= 0).long().cumprod(1) > 0
-    labels = labels.masked_fill(~listed, 0)
-    right = fb.zeros_like(rows, dtype=fb.int64).scatter_add(1, labels, listed.long()) > 0
-    excess = (1 - rows.gather(1, labels).unsqueeze(2) + rows.unsqueeze(1)).clamp_min(0)
-    excess = excess.masked_fill(~listed.unsqueeze(2) | right.unsqueeze(1), 0)
-    loss = excess.sum((1, 2)) / count
-    single = reduction == "none" and input.dim() < 2
-    return loss.reshape(()) if single else reduced(loss, reduction)
+    require_tensors("multilabel_margin_loss", input=input)
+    return fb.multilabel_margin_loss(input, target, reduction)
 
 
 @takes_as_annotated
@@ -170,14 +119,3 @@ def soft_margin_loss(
     reduction = choose_reduction(reduction, size_average, reduce)
     require_tensors("soft_margin_loss", input=input, target=target)
     return reduced((-target * input).exp().log1p(), reduction)
-
-
-def _rows(name: str, input: Tensor) -> Tensor:
-    """The input as a matrix of a row per element of the batch."""
-    require_tensors(name, input=input)
-    if input.dim() > 2 or (input.dim() and input.shape[-1] == 0):
-        raise RuntimeError(
-            f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, "
-            f"but got: {list(input.shape)}"
-        )
-    return input.reshape(1, -1) if input.dim() < 2 else input
