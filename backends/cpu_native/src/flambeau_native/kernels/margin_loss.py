@@ -33,9 +33,10 @@ def _make_multi_margin_loss() -> Kernel:
         numbers = rows, x.shape[1], 1 if kind else rows, kind, margin
         return run, (form(kept, x.dtype), form(x.shape, INT32)), numbers
 
-    def otherwise_(x: Array, *args: object) -> tuple[Array, Array]:
-        *rest, kind = args
-        return general(x, *rest, NAMES[kind])
+    def otherwise_(
+        x: Array, target: Array, weight: Array | None, margin: float, kind: int
+    ) -> tuple[Array, Array]:
+        return general(x, target, weight, margin, NAMES[kind])
 
     run = prepared("multi_margin_loss", "aaass", prepare, otherwise_, packs=True)
 

@@ -193,7 +193,7 @@ def view_put(a: Array, value: Array, steps: Sequence[Any]) -> Array:
 def _put(region: Array, value: Array, steps: Sequence[Any]) -> None:
     for i, (op, args, _, _) in enumerate(steps):
         if op == "as_strided":
-            places = _places_in(*args, region.shape)
+            places = _places_in(region.shape, *args)
             flat = np.append(region, region.dtype.type(0))  # one more, for what lies outside
             part = np.asarray(flat[places])
             _put(part, value, steps[i + 1 :])
@@ -225,7 +225,7 @@ def as_strided_region(a: Array, base: tuple[int, ...], shape: tuple[int, ...], *
     if (start := _first_within(base, shape, *how)) is not None:
         flat = np.ascontiguousarray(a).reshape(-1)
         return np.array(_strided(flat, shape, how[0], start), order="C")
-    return np.append(a, a.dtype.type(0))[_places_in(shape, *how, base)]
+    return np.append(a, a.dtype.type(0))[_places_in(base, shape, *how)]
 
 
 def as_strided_backward(
@@ -237,7 +237,7 @@ def as_strided_backward(
     if start is not None and _are_apart(shape, how[0]):
         _strided(out, shape, how[0], start)[...] = grad
     else:
-        scatter_add_(out, 0, _places_in(shape, *how, base).reshape(-1), grad.reshape(-1))
+        scatter_add_(out, 0, _places_in(base, shape, *how).reshape(-1), grad.reshape(-1))
     return out[:count].reshape(base)
 
 
@@ -283,12 +283,12 @@ def _are_apart(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
 
 
 def _places_in(
+    base: tuple[int, ...],
     shape: tuple[int, ...],
     stride: tuple[int, ...],
     offset: int,
     base_stride: tuple[int, ...],
     base_offset: int,
-    base: tuple[int, ...],
 ) -> Array:
     """Row-major positions in a base of what strides select, that after the last for all outside."""
     wanted = _places(shape, stride, offset)
