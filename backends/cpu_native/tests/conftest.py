@@ -35,8 +35,7 @@ def unshared():
     was_shared = native.lends()
     native.share(None)
     yield
-    if was_shared:
-        native.share(allocator._pool)
+    native.share(allocator._pool if was_shared else None)
 
 
 @pytest.fixture

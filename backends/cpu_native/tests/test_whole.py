@@ -215,9 +215,15 @@ def test_operands_of_two_dtypes_take_the_general_way():
     assert found.tolist() == [1, 1, 1]
 
 
-def test_results_of_a_page_come_from_the_pool():
-    few, many = (np.ones(1024 - n, np.float32) for n in (1, 0))
-    assert is_pooled(KERNELS["silu"](many)) and not is_pooled(KERNELS["silu"](few))
+def test_large_results_come_from_the_pool():
+    assert is_pooled(KERNELS["silu"](np.ones(THRESHOLD // 4, np.float32)))
+
+
+def test_results_of_a_page_come_from_a_pool_that_is_shared(unshared):
+    native.share(native.Pool(1 << 24, True, lambda size: np.empty(size, np.uint8)))
+    few, many = (KERNELS["silu"](np.ones(1024 - n, np.float32)) for n in (1, 0))
+    assert type(many.base) is native.Lease
+    assert few.base is None
 
 
 def test_results_are_plain_arrays_that_own_their_memory():
