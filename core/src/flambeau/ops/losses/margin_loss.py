@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import checked, extent, need_tensor
+from flambeau._dispatch.arguments import checked, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -220,10 +220,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
             f"multilabel_margin_loss: expected a target of int64, got {target.dtype}"
         )
     count, labels = rows._a.shape[1], target.reshape(rows._a.shape)
-    if labels.device.type not in ("cuda", "meta") and labels.numel():
-        low, high = extent(labels)
-        if low < -1 or high >= count:
-            raise RuntimeError(f"multilabel_margin_loss: a target is not in [-1, {count})")
+    text = f"multilabel_margin_loss: a target is not in [-1, {count})"
+    labels = checked(labels, count, RuntimeError, text, (), allowed=-1)
     run = _multilabel_margin_loss
     whole = rows.dtype in _FLOATS
     loss = run.head(rows, labels, reduction) if whole else run.body(rows, labels, reduction)[0]
