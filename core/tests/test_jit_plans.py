@@ -14,15 +14,15 @@ from flambeau.jit._planned import _AFTER, _KINDS, _NOT_ASKED, Planned
 CALLS = _AFTER + 6
 
 
-def planned(scripted):
-    """What plans the calls of a scripted function."""
-    run = getattr(scripted, "function", scripted)._run.__globals__["run"]
-    return getattr(run, "planned", run)
+def runs(scripted):
+    """What the calls of a scripted function come to: its plans, or what repeats the last one."""
+    return getattr(scripted, "function", scripted)._run.__globals__["run"]
 
 
 def plans_of(scripted):
     """The plans that the calls of a scripted function have made; None where it has none at all."""
-    run = planned(scripted)
+    run = runs(scripted)
+    run = getattr(run, "planned", run)
     return list(run.plans.values()) if isinstance(run, Planned) else None
 
 
@@ -328,7 +328,9 @@ def test_a_module_s_calls_are_repeats_from_the_first_that_a_plan_was_made_for(mo
     with fb.no_grad():
         expected = repeated(scripted, x)
         assert len(plans_of(scripted.forward)) == 1
-        monkeypatch.setattr(planned(scripted.forward), "raw", line_by_line)
+        run = runs(scripted.forward)
+        monkeypatch.setattr(run.planned, "raw", line_by_line)
+        monkeypatch.setitem(run.__globals__, "raw", line_by_line)
         for found in repeated(scripted, x):
             assert fb.equal(found, expected[0])
 
