@@ -912,7 +912,7 @@ def as_strided(
             f"are out of bounds for storage of {held} elements"
         )
     args = (shape, strides, offset, *g[1:])
-    be = x._be
+    be, steps = x._be, None
     try:
         if be.strided:
             native = be.backend.as_strided(st.root(x.dtype), shape, strides, offset)
@@ -920,11 +920,12 @@ def as_strided(
             root = st.buffer
             from_root = (shape, strides, offset, contiguous_strides(root.shape), 0)
             native = be.as_strided_region(root, root.shape, *from_root)
+            steps = (("as_strided", from_root),)
     except be.error as error:
         raise kernel_error("as_strided", error, (x, shape, strides, offset)) from error
     made = make_view(x, "as_strided", args, native, "AsStrided")
-    if not be.strided:
-        made._msteps = (("as_strided", from_root),)
+    if steps is not None:
+        made._msteps = steps
     if made._rg:
         edge(made)  # until the next write its gradient passes through `x`, not the whole storage
     return made
